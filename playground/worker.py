@@ -198,6 +198,8 @@ def train_reward_model(
 def show_one_gpu(device: str) -> None:
     """Let this process see no GPU but the one that was asked for, of several the first: transformers' trainer would
     take all that it sees."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES") == "":  # it sees none: Ray says so to a job without GPUs
+        return
     if device.startswith("cuda") or device in ("auto", "all"):
         number = int(device.partition(":")[2].partition(",")[0] or 0)
         visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")

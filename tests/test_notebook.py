@@ -123,6 +123,7 @@ ROWS = [{"prompt": "The film was", "wanted": "good"}, {"prompt": "The plot was",
         (iter(ROWS), ROWS),
         (pd.DataFrame(ROWS), ROWS),
         ({"prompt": ["The film was", "The plot was"], "wanted": ["good", None]}, ROWS),
+        ({"prompt": pd.Series(["The film was", "The plot was"]), "wanted": ["good", None]}, ROWS),
         ([[{"role": "user", "content": "Hello"}]], [{"prompt": [{"role": "user", "content": "Hello"}]}]),
         (
             [{"prompt": "a", "n": np.int64(3), "v": np.array([1.5, np.nan])}],

@@ -143,7 +143,9 @@ def _rows(data: Any, field: str) -> Iterator[dict[str, Any]]:
     """Rows of whatever holds them: texts, dictionaries, a DataFrame, a Dataset, a dictionary of columns."""
     if hasattr(data, "notna") and hasattr(data, "columns"):
         data = data.astype(object).where(data.notna(), None).to_dict("records")
-    elif isinstance(data, Mapping) and all(isinstance(values, (list, tuple)) for values in data.values()):
+    elif isinstance(data, Mapping) and all(
+        isinstance(values, (list, tuple)) or hasattr(values, "tolist") for values in data.values()
+    ):
         data = [dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True)]
     if isinstance(data, Mapping) or not isinstance(data, Iterable):
         splits = ""
@@ -163,7 +165,7 @@ def _rows(data: Any, field: str) -> Iterator[dict[str, Any]]:
 def overrides(settings: Mapping[str, Any], of_reward_model: bool = False) -> list[str]:
     """Settings as `path=value`. Raises: InvalidConfig, for every name that may be several."""
     assignments, problems = [], []
-    for name, value in settings.items():
+    for name, value in _flat(settings, settings_command.groups(of_reward_model)):
         try:
             assignments.append(f"{settings_command.field_of(name, of_reward_model)}={as_json(value)}")
         except InvalidConfig as error:
@@ -174,9 +176,19 @@ def overrides(settings: Mapping[str, Any], of_reward_model: bool = False) -> lis
     return assignments
 
 
+def _flat(settings: Mapping[str, Any], groups: set[str], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Settings by their paths, those in groups ({"kl": {"coef": 0.2}}) too: what a group does not name stays."""
+    for name, value in settings.items():
+        path = f"{before}{name}"
+        if isinstance(value, Mapping) and path in groups:
+            yield from _flat(value, groups, f"{path}.")
+        else:
+            yield path, value
+
+
 def as_json(value: Any) -> str:
     """As strict JSON, which is YAML too. Raises: TypeError, ValueError, RecursionError."""
-    return json.dumps(finite_or_null(json.loads(json.dumps(value, default=_plain))), ensure_ascii=False)
+    return json.dumps(finite_or_null(json.loads(json.dumps(value, default=_plain))))
 
 
 def _plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import re
 from collections.abc import Iterator
 from types import NoneType
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
@@ -127,6 +128,13 @@ def matching(word: str) -> list[SettingLine]:
             hint = f" Did you mean `{close[0]}`?"
         raise InvalidConfig([Problem("", f"No setting has `{word[:60]}` in its path, meaning or name in TRL.{hint}")])
     return sorted(entries, key=lambda entry: sought not in (entry.path.casefold(), *entry.elsewhere))
+
+
+@functools.cache
+def groups(of_reward_model: bool = False) -> set[str]:
+    """The paths of groups of settings, such as `kl` and `model.adapter`."""
+    paths = [line.path.removeprefix(TRAINING) for line in every() if line.path.startswith(TRAINING) == of_reward_model]
+    return {path[: dot.start()] for path in paths if ": " not in path for dot in re.finditer(r"\.", path)}
 
 
 def field_of(name: str, of_reward_model: bool = False) -> str:

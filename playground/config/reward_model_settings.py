@@ -91,8 +91,8 @@ class RewardTrainingConfig(Part):
     revision: str | None = knob(None, "Revision", max_length=100)
     """For a model of the hub: its branch, tag or commit. Empty means the newest."""
     precision: Literal["auto", "fp32", "bf16"] = knob("auto", "Precision")
-    """The number format it computes with. `auto`: bf16 on a GPU that has it, and on a processor that has it for models
-    of 10 million parameters and more; else fp32. The weights stay in fp32."""
+    """The number format it computes with. `auto`: bf16 on a GPU that has it, and on a processor that gains by it for
+    models of 10 million parameters and more; else fp32. The weights stay in fp32."""
     adapter: AdapterConfig = AdapterConfig()
     pairs: PairsConfig = PairsConfig()
     template: Literal["auto", "chat", "plain", "dialogue"] = knob("auto", "Prompt format")

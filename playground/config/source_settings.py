@@ -84,8 +84,8 @@ class ModelConfig(Part):
     revision: str | None = knob(None, "Revision", max_length=100)
     """For a model of the hub: its branch, tag or commit. Empty means the newest."""
     precision: Literal["auto", "fp32", "bf16"] = knob("auto", "Precision")
-    """The number format the model computes with. `auto`: bf16 on a GPU that has it, and on a processor that has it for
-    models of 10 million parameters and more; else fp32. Trained weights are kept in fp32 in any case."""
+    """The number format the model computes with. `auto`: bf16 on a GPU that has it, and on a processor that gains by it
+    for models of 10 million parameters and more; else fp32. Trained weights are kept in fp32 in any case."""
     quantization: Literal["none", "int8", "nf4"] = knob("none", "Quantization")
     """Keeps the frozen weights in 8 bits (int8) or 4 bits (nf4): less memory, a little slower and less exact. Needs
     LoRA."""

@@ -26,6 +26,7 @@ MAX_VALUE_CHARACTERS = 10_000  # of one `path=value`
 MAX_DEPTH = 20
 MAX_NODES = 10_000
 MAX_PROBLEMS = 20  # that are shown; for each unknown name a similar one is looked for
+HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 P = TypeVar("P", bound=Part)
 SENTENCES = {  # by the type of pydantic's error
     "missing": "This setting is missing; give it a value.",
@@ -74,6 +75,13 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self._depth -= 1
         return node
+
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
+        """As JSON means it, too, which writes a character beyond U+FFFF as two halves."""
+        value = super().construct_scalar(node)
+        if isinstance(value, str) and HALVES.search(value):
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        return value
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import re
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
@@ -14,6 +13,7 @@ from markupsafe import Markup
 from playground import __version__, plain_files
 from playground.analysis.run_report import RunReport
 from playground.config import RunConfig, methods, yaml_io
+from playground.data import row_files
 from playground.errors import PlaygroundError
 from playground.exports.rendering import render
 from playground.models import real_model
@@ -25,7 +25,6 @@ CONFIGURATION = "run.yaml"  # not config.yaml: that name makes a folder a run
 STEER = "steer.py"  # beside the weights of a steered run
 SHOWN_PAIRS = 5
 MAX_CARD_BYTES = 1_000_000
-FILES = (".txt", ".jsonl", ".csv")
 TAGS = ("rlhf", "rlhf-playground")
 LEARNED_FROM = {
     "dpo": "pairs of texts written by the start model and judged by the reward",
@@ -91,7 +90,7 @@ def front_matter(config: RunConfig, written: Written) -> str:
     facts["tags"] = [tag for tag, holds in tags.items() if holds]
     source = config.prompts.source
     shipped = source in [item.name for item in catalog.PROMPT_SETS]
-    if "/" in source and catalog.is_hub_id(source) and not shipped and Path(source).suffix not in FILES:
+    if "/" in source and catalog.is_hub_id(source) and not shipped and not row_files.is_file(source):
         facts["datasets"] = [source]
     return f"---\n{yaml.safe_dump(facts, sort_keys=False, allow_unicode=True)}---"
 

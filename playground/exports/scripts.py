@@ -110,6 +110,7 @@ def trl_script(config: RunConfig, scale: ScoreScale | None = None, events: Itera
         targets=list(adapter.target_modules) if adapter.target_modules else "all-linear",
         rows=_rows(config.prompts) if alone else None,
         dataset=_dataset(config.prompts),
+        table=_table(config.prompts.source) if alone else {},
         names=list(dialogues.COLUMNS),
         makers=Markup(
             "\n\n".join(map(reward_source.maker, *zip(*enumerate(config.rewards), strict=True)) if alone else ())
@@ -165,6 +166,20 @@ def _dataset(prompts: PromptsConfig) -> tuple[str, str | None, str, str | None]:
         return prompts.source, prompts.subset, prompts.split, None
     form = {".txt": "text", ".tsv": "csv", ".jsonl": "json"}.get(kind, kind[1:])
     return form, None, "train", prompts.source
+
+
+def _table(source: str) -> dict[str, Any]:
+    """How `datasets` reads a table that has other separators than commas, or no line of names."""
+    if row_files.kind_of(source) not in (".csv", ".tsv"):
+        return {}
+    marks = {words: mark for mark, words in row_files.SEPARATORS.items()}
+    try:
+        shape = row_files.shape(Path(source).expanduser())
+    except (TableUnusable, OSError):  # it may have gone since
+        return {"sep": "\t"} if row_files.kind_of(source) == ".tsv" else {}
+    mark = marks.get(shape.separator, ",")
+    table: dict[str, Any] = {"sep": mark} if mark != "," else {}
+    return table | ({"column_names": list(shape.columns)} if shape.nameless else {})
 
 
 def _controller_source() -> str:

@@ -25,6 +25,7 @@ from playground.errors import InvalidConfig, Problem
 ASK_SECONDS = 4.0
 KEEP_SECONDS = 5.0  # how long an answer of NVIDIA's tool is good; it takes a tenth of a second
 MIB = 2**20
+CPU_FACTS = Path("/proc/cpuinfo")
 CGROUP = Path("/sys/fs/cgroup")  # version 2
 NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
 
@@ -108,10 +109,12 @@ def computes_in_bf16(kind: str, parameters: int) -> bool:
 
 @functools.cache
 def processor_has_bf16() -> bool:
-    """True where the processor multiplies bf16 by itself: Intel's and AMD's that have AVX512_BF16 or AMX. Measured with
-    AVX512_BF16: three to four times as fast as fp32."""
+    """True where the processor gains by bf16: it has AMX, or AVX512_BF16 and is of AMD. Measured on a model of 135
+    million weights: on an AMD EPYC three to four times as fast as fp32; on an Intel Xeon with AVX512_BF16 and without
+    AMX an update took 1.7 times as long."""
     with contextlib.suppress(OSError):
-        return not {"avx512_bf16", "amx_bf16"}.isdisjoint(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
+        words = CPU_FACTS.read_text(encoding="utf-8").split()
+        return "amx_bf16" in words or {"avx512_bf16", "AuthenticAMD"} <= {*words}
     return False
 
 

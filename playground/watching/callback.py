@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.metadata
+import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from playground.watching.watched_run import WatchedFacts, WatchedRun
 METHODS = {"PPOConfig": "ppo", "GRPOConfig": "grpo", "RLOOConfig": "rloo", "DPOConfig": "dpo", "SFTConfig": "sft"}
 LIBRARIES = {"trl": "TRL", "transformers": "transformers"}
 BETAS = ("beta", "kl_coef")  # of their arguments
+DIVIDED = ("ACCELERATE_USE_FSDP", "ACCELERATE_USE_DEEPSPEED")  # of the environment
 EVALUATIONS = 10  # of a training, where it is not said how often
 SHARDED = "Its weights are divided over processes, so the prompts were not answered."
 NO_TEXT = "Its model does not write text, so the prompts were not answered."
@@ -75,7 +77,7 @@ class Watch:
         self._began = time.monotonic()
         facts = facts_of(args, state.max_steps, parts.get("model"))
         self._run = WatchedRun(self.folder.parent, self.folder.name, facts)
-        if self.prompts and (getattr(args, "fsdp", None) or getattr(args, "deepspeed", None)):
+        if self.prompts and _is_divided(args):
             self._run.writer.event("warning", SHARDED)
             self.prompts = ()
         self._answer(state.global_step, "before", **parts)
@@ -148,7 +150,7 @@ class Watch:
             "prompt": text,
             "completion": tokenizer.decode(tokens, skip_special_tokens=True),
             "tokens": len(tokens),
-            "ended": tokens[-1:] == [tokenizer.eos_token_id],
+            "ended": bool(tokens) and tokens[-1] in _ends(model, tokenizer),
         }
 
     def _fail(self, error: Exception) -> None:
@@ -158,6 +160,18 @@ class Watch:
         with contextlib.suppress(Exception):  # a full disk, perhaps; the run is then found interrupted
             if run:
                 run.end(f"Watching it failed: {error!r}.")
+
+
+def _is_divided(args: Any) -> bool:
+    """Whether the weights may be divided over processes, by the arguments or by `accelerate launch`."""
+    said = any(getattr(args, name, None) for name in ("fsdp", "deepspeed", "deepspeed_plugin", "parallelism_config"))
+    return said or any(os.environ.get(name, "").lower() in ("true", "1") for name in DIVIDED)
+
+
+def _ends(model: Any, tokenizer: Any) -> set[Any]:
+    """The tokens that end a text: of many chat models not that of the tokenizer alone."""
+    ends = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    return {tokenizer.eos_token_id, *(ends if isinstance(ends, (list, tuple)) else [ends])}
 
 
 def facts_of(args: Any, updates: int, model: Any) -> WatchedFacts:

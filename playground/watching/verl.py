@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 from playground.config import EvaluationConfig
 from playground.imports import log_files
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import JsonlTail
+from playground.runs.folder.files import JsonlTail, stamps
 from playground.runs.folder.records import Count, Maybe, Record, Sample, Stage
 from playground.runs.folder.rollout_records import ScoredTexts, record_of
 from playground.watching.watched_run import WatchedFacts, WatchedRun
 
 SECONDS = "timing_s/step"
 LOOK_SECONDS = 1.0
+LAST_LOOKS = 5  # after the last step: verl may still be writing its dumps
 MOST_PROMPTS = 64  # of a validation set: the first ones
 TEXTS_KEPT = EvaluationConfig().rollout_texts
 
@@ -55,28 +56,33 @@ def watch(
     if model:
         settings["model"] = {"source": model}
     run = WatchedRun(outputs, name, WatchedFacts("verl", updates, settings))
-    files = Files(sources, updates, run)
+    files = Files(sources, updates, run, waits=not once)
     why = ""
     try:
         while files.look() < updates and not once:
             time.sleep(LOOK_SECONDS)
+        for _ in range(0 if once else LAST_LOOKS):
+            time.sleep(LOOK_SECONDS)
+            files.look()
     except KeyboardInterrupt:
         why = "Whether it goes on is not known here."
     return run.run, run.end(why)
 
 
 class Files:
-    """What has been read of them so far."""
+    """What has been read of them so far. `waits`: a dump is read once it has stopped growing, for a thread of verl
+    writes it, beside the figures of its step."""
 
-    def __init__(self, sources: Sources, updates: int, run: WatchedRun) -> None:
-        self._sources, self._updates, self._run = sources, updates, run
+    def __init__(self, sources: Sources, updates: int, run: WatchedRun, *, waits: bool) -> None:
+        self._sources, self._updates, self._run, self._waits = sources, updates, run, waits
         self._tail = JsonlTail(sources.log)
         self._step, self._seconds = 0, 0.0
         self._dumps_seen: set[Path] = set()
+        self._stamps: dict[Path, tuple[int, ...]] = {}  # of dumps at the last look
         self._prompt_ids: dict[str, int] = {}
 
     def look(self) -> int:
-        """Take what is new; the newest step. A dump is written before the figures of its step."""
+        """Take what is new; the newest step."""
         for line in self._tail.records(LogLine):
             figures = log_files.numbers(line.data)
             took, seconds = figures.get(SECONDS), None
@@ -92,11 +98,13 @@ class Files:
         return self._step
 
     def _new_dumps(self, folder: Path | None) -> list[Path]:
-        """Those of steps that the log has, in their order."""
+        """Those of steps that the log has, in their order, as far as they are whole."""
         if folder is None:
             return []
         dumps = [path for path in folder.glob("*.jsonl") if path.stem.isdecimal()]
-        new = [path for path in dumps if path not in self._dumps_seen and int(path.stem) <= self._step]
+        now = {path: stamps(path) for path in dumps if path not in self._dumps_seen and int(path.stem) <= self._step}
+        new = [path for path, stamp in now.items() if not self._waits or self._stamps.get(path) == stamp]
+        self._stamps |= now
         self._dumps_seen.update(new)
         return sorted(new, key=lambda path: int(path.stem))
 

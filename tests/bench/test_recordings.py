@@ -38,8 +38,7 @@ def everything(folder):
 def test_each_preset_with_its_model_has_its_recording_and_each_recording_is_of_its_preset(preset):
     run, wanted = RunDirectory.open(RECORDED / preset), catalog.preset(preset)
     recorded_on = {field: value for field, (_, value) in differences(run.config(), wanted).items()}
-    assert recorded_on == OTHER_DATA.get(preset, {})
-    assert run.config().about == wanted.about
+    assert (recorded_on, run.config().about) == (OTHER_DATA.get(preset, {}), wanted.about)
     last = run.metrics()[-1].update
     assert (run.status().state, last, run.samples()[-1].update) == ("finished", wanted.ppo.num_updates, last)
     assert run.events()

@@ -77,8 +77,7 @@ def test_runs_lists_what_is_there_and_show_tells_everything_about_one(run, ended
     for text in ("finished, update 2 of 3", "1 x length", "kl.coef=0.3", "Too few prompts.", "Score +1.50 sd"):
         assert text in result.out
     item = run("show", ended.path, "--json").data
-    assert set(item) == set(SHOWN.split())
-    assert item["status"]["state"] == "finished"
+    assert (set(item), item["status"]["state"]) == (set(SHOWN.split()), "finished")
     assert item["config"] == ended.config().model_dump(mode="json")
     assert (item["last_update"]["update"], item["warnings"]) == (2, ["Too few prompts."])
     assert (item["outcome"]["gain"], item["outcome"]["low"]) == (1.5, None)  # one prompt: no interval, so null

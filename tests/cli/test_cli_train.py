@@ -142,8 +142,7 @@ def test_a_second_ctrl_c_leaves_the_run_to_itself(train, outputs):
     shown.leaves_with(3)
     left = RunDirectory(outputs / "one")
     assert left.is_alive()
-    assert left.status().state == "stopping"
-    assert shown.out.read_text().splitlines()[-1] == str(left.path)
+    assert (left.status().state, shown.out.read_text().splitlines()[-1]) == ("stopping", str(left.path))
     (left.path / "die").touch()
     wait_until(lambda: not left.is_alive())
 

@@ -117,8 +117,8 @@ def test_the_hub_reads_licence_base_and_data_from_the_card(outputs, tmp_path):
     assert (facts.license, facts.base_model, facts.datasets) == ("mit", "openai-community/gpt2", ["Anthropic/hh-rlhf"])
     assert (facts.library_name, facts.pipeline_tag) == ("transformers", "text-generation")
     shipped = ModelCard(card.text(RunReport.of(RunDirectory.create(outputs, small_config(), "two")), WRITTEN)).data
-    assert shipped.base_model is None
-    assert shipped.datasets is None
+    assert (shipped.base_model, shipped.datasets) == (None, None)
+    assert "datasets" not in card.front_matter(small_config(prompts={"source": "data/train.parquet"}), WRITTEN)
 
 
 WORDS = "Wrong on purpose: The score enters the advantages with the wrong sign."

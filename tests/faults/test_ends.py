@@ -263,8 +263,7 @@ def test_a_run_survives_its_server_by_default(start_server):
     server.wait()
     before = heartbeat.read(run.path).beat
     wait_until(lambda: heartbeat.read(run.path).beat > before + 2)
-    assert run.status().state == "running"
-    assert heartbeat.read(run.path).on_server_death == "survive"
+    assert (run.status().state, heartbeat.read(run.path).on_server_death) == ("running", "survive")
     run.request_stop()
     wait_until(lambda: gone(worker))
     assert run.status().state == "stopped"

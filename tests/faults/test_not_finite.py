@@ -103,8 +103,7 @@ def test_what_is_not_finite_is_found_in_its_update_and_the_run_goes_on(outputs, 
     assert [event.update for event in warnings] == [AT], "found in the very update, and only there"
     assert bool(warnings[0].data.get("skipped")) == (name != "empty_completions")
     assert learned == (name == "empty_completions"), "nothing is learned from what is not finite"
-    assert session.trainer.updates_done == UPDATES
-    assert run.status().state == "finished"
+    assert (session.trainer.updates_done, run.status().state) == (UPDATES, "finished")
     figure("not finite or empty, in one update: found there, and the run goes on", 1, int(clean_on_disk(run)))
 
 
@@ -116,5 +115,4 @@ def test_three_updates_in_a_row_that_are_not_finite_end_the_run_before_they_are_
     assert run.latest_checkpoint() is not None
     assert run.metrics()[-1].update == AT + 1
     resuming.resume(run)  # without the poison the run can be finished
-    assert resuming.resumed_at(run) == [AT + 1]
-    assert run.metrics()[-1].update == UPDATES
+    assert (resuming.resumed_at(run), run.metrics()[-1].update) == ([AT + 1], UPDATES)

@@ -36,8 +36,7 @@ def undisturbed(tmp_path_factory, model):
         seen = set()
         with computing_with(threads):
             resuming.attempt(run, lambda session: seen.add(torch.get_num_threads()))
-        assert seen == {threads}
-        assert len(run.metrics()) == resuming.UPDATES
+        assert (seen, len(run.metrics())) == ({threads}, resuming.UPDATES)
         assert len(resuming.weights(run)) >= 3
         return run
 
@@ -89,8 +88,7 @@ def test_whatever_is_trained_and_changed_ends_bit_identical(make, name):
         [(event.update, event.data["field"], event.data["old"], event.data["value"]) for event in of_kind(item, "edit")]
         for item in (run, undisturbed)
     )
-    assert edited == expected
-    assert len(edited) == sum(map(len, edits.values()))
+    assert (edited, len(edited)) == (expected, sum(map(len, edits.values())))
 
 
 def test_a_run_without_a_checkpoint_begins_again_and_says_so(make, undisturbed):

@@ -37,8 +37,7 @@ def imports(tmp_path):
         imported = importing.read(path)
         written = tmp_path / "out.yaml"
         written.write_text(imported.yaml_text(name))
-        assert yaml_io.load(written) == imported.config
-        assert unsaid(imported) == []
+        assert (yaml_io.load(written), unsaid(imported)) == (imported.config, [])
         return imported
 
     return of

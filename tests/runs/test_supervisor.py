@@ -42,8 +42,7 @@ def test_a_run_without_a_worker_gets_its_end_once(outputs, state):
     assert states(run) == ["interrupted"]
     assert not run.reserve_path.exists()
     assert 9 < status.updated_at - status.started_at < 11  # until its worker's last word, not until now
-    assert Supervisor(outputs).end_the_dead() == []
-    assert states(run) == ["interrupted"]
+    assert (Supervisor(outputs).end_the_dead(), states(run)) == ([], ["interrupted"])
 
 
 def test_what_lives_has_ended_or_waits_is_left_alone(outputs, fake_worker):

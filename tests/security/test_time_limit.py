@@ -66,8 +66,7 @@ def test_a_run_that_hangs_in_a_model_ends_with_that_reason_whatever_it_hangs_in(
     assert "in hang" in done.stderr, "the log says where it was"
     assert not run.is_alive()
     reason, _ = exit_reasons.of_death(done.returncode, run.status_on_disk(), run.path)
-    assert reason == "model"
-    assert exit_reasons.state_after(reason) == "failed"
+    assert (reason, exit_reasons.state_after(reason)) == ("model", "failed")
 
 
 def test_what_takes_too_much_memory_is_refused_in_a_sentence_and_what_ends_in_time_is_left_alone():

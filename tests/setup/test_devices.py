@@ -59,3 +59,17 @@ def test_only_the_gpus_that_this_process_may_see_count_by_its_own_numbers(named,
     visible = devices.visible(gpus, named)
     assert [gpu.label for gpu in visible] == list(labels)
     assert [gpu.name for gpu in visible] == GPUS[: len(labels)]
+
+
+@pytest.mark.parametrize(
+    ("facts", "gains"),
+    [
+        ("GenuineIntel avx512_bf16 amx_bf16", True),
+        ("GenuineIntel avx512_bf16", False),
+        ("AuthenticAMD avx512_bf16", True),
+    ],
+)
+def test_bf16_is_for_processors_that_gain_by_it(facts, gains, tmp_path, monkeypatch):
+    monkeypatch.setattr(devices, "CPU_FACTS", tmp_path / "cpuinfo")
+    devices.CPU_FACTS.write_text(facts, encoding="utf-8")
+    assert devices.processor_has_bf16.__wrapped__() == gains

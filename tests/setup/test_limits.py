@@ -170,8 +170,7 @@ def test_the_host_names_no_file_of_the_machine_and_brings_no_code(outputs, monke
 
 def test_caps_raised_for_all_let_visitors_train_suggested_models_only_and_no_longer_than_before(outputs):
     visitors = of_page("all").visitors
-    assert visitors.numbers == SPACE.numbers
-    assert limits.capped(small_config(), visitors).max_minutes == 30
+    assert (visitors.numbers, limits.capped(small_config(), visitors).max_minutes) == (SPACE.numbers, 30)
     for model in CURATED:
         assert refused(visitors, outputs, model={"source": model.name}) == []
     for field, value in TABLES["visitors_may_not"]:

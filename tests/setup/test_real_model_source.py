@@ -50,8 +50,7 @@ def test_the_needs_of_the_real_model_are_known_before_it_is_here(config):
 
 def test_where_the_real_model_is_here_it_is_a_model_like_others(config, monkeypatch):
     folder = model_folder(real_model.folder())
-    assert catalog.model_folder(NAME) == folder
-    assert checks.model_problems(checks.needs(config)) == []
+    assert (catalog.model_folder(NAME), checks.model_problems(checks.needs(config))) == (folder, [])
     monkeypatch.chdir(folder.parent)  # where a folder of that name lies
     assert checks.located(config).model.source == NAME
     assert loading.base_name(NAME, folder) == str(folder.resolve())

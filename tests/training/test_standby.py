@@ -63,8 +63,7 @@ def test_where_the_waiting_process_has_died_a_new_one_is_started(standby, output
     os.kill(standby.pid, signal.SIGKILL)
     wait_until(lambda: standby.pid is None)
     run, process = launcher.start(small_config("finish"), outputs, "one", workers=standby)
-    assert process.wait(HANG_SECONDS) == 0
-    assert run.status().state == "finished"
+    assert (process.wait(HANG_SECONDS), run.status().state) == (0, "finished")
 
 
 def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ended(

@@ -146,9 +146,12 @@ def test_a_run_is_paused_stepped_traced_and_resumed_and_a_pause_is_no_training_t
     assert run.status().worked_seconds < LONG_PAUSE_SECONDS
 
 
-@pytest.mark.parametrize(("device", "number"), [("auto", "7"), ("all", "7"), ("cuda", "7"), ("cuda:1,0", "5")])
-def test_trainers_that_take_all_gpus_see_one(device, number, monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7,5")
+@pytest.mark.parametrize(
+    ("device", "seen", "number"),
+    [("auto", "7,5", "7"), ("all", "7,5", "7"), ("cuda", "7,5", "7"), ("cuda:1,0", "7,5", "5"), ("auto", "", "")],
+)
+def test_trainers_that_take_all_gpus_see_one_and_none_where_none_is_to_be_seen(device, seen, number, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
     worker.show_one_gpu(device)
     assert os.environ["CUDA_VISIBLE_DEVICES"] == number
 

@@ -100,13 +100,11 @@ def test_a_sweep_is_described_before_it_starts_and_opens_from_its_row(page):
     answer.get_by_role("button", name="Cancel").click()
 
     name = page.locator("[data-key='toggle leash']")
-    assert name.get_attribute("aria-expanded") == "true"
-    assert page.locator("tr.in-sweep").count() == 4
+    assert (name.get_attribute("aria-expanded"), page.locator("tr.in-sweep").count()) == ("true", 4)
     name.focus()
     page.keyboard.press("Enter")
     panel.wait_for(state="hidden")
-    assert page.locator("tr.in-sweep").count() == 0
-    assert name.get_attribute("aria-expanded") == "false"
+    assert (page.locator("tr.in-sweep").count(), name.get_attribute("aria-expanded")) == (0, "false")
     assert name.evaluate("button => button === document.activeElement")
 
 

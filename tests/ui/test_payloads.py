@@ -186,8 +186,7 @@ def test_the_file_is_what_is_made_of_the_types_in_python():
 
 
 def test_a_payload_of_another_type_is_noticed(mistakes):
-    assert mistakes_in("right", mistakes) == []
-    assert len(mistakes_in("wrong", mistakes)) == len(WRONG)
+    assert (mistakes_in("right", mistakes), len(mistakes_in("wrong", mistakes))) == ([], len(WRONG))
 
 
 @pytest.mark.parametrize("source", [source.__name__ for source in SOURCES])

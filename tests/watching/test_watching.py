@@ -96,6 +96,24 @@ def test_a_run_lives_as_long_as_it_is_watched(tmp_path, sources):
     assert (run.status().state, run.status().reason, run.status().resumable) == ("interrupted", "watch_lost", False)
 
 
+def test_a_dump_that_is_still_written_is_waited_for(tmp_path, sources, monkeypatch):
+    dump = sources.rollouts / "6.jsonl"
+    rows = dump.read_text()
+    dump.write_text(rows[:20])
+    looks = iter([lambda: dump.write_text(rows[:200]), lambda: dump.write_text(rows)])
+    monkeypatch.setattr(verl.time, "sleep", lambda _: next(looks, lambda: None)())
+    run, _ = verl.watch(sources, 6, "", tmp_path / "outputs", "run")
+    assert len(run.rollouts()[-1].texts) == 8
+
+
+def test_prompts_are_not_answered_by_weights_that_accelerate_divides(tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    watch = Watch(tmp_path / "outputs" / "mine", prompts=PROMPTS)
+    state = SimpleNamespace(is_world_process_zero=True, max_steps=2, global_step=0)
+    watch.on_train_begin(SimpleNamespace(seed=5), state, None, model=None, processing_class=None)
+    assert not watch.prompts
+
+
 def test_a_callback_writes_what_its_trainer_logs_and_never_breaks_it(tmp_path):
     args = SimpleNamespace(seed=5, learning_rate=1e-3)
     state = SimpleNamespace(is_world_process_zero=True, max_steps=2, global_step=0)

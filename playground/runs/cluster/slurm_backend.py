@@ -47,8 +47,10 @@ class SlurmBackend(Backend):
             words += [f"--nodes={job.options.nodes}", f"--ntasks-per-node={job.options.on_each_node}"]
             if gpus:
                 words.append(f"--gpus-per-node={gpus}")
-        elif gpus:
-            words.append(f"--gpus={gpus}")
+        else:
+            words.append("--nodes=1")  # else Slurm may take the GPUs from several, of which the run sees one
+            if gpus:
+                words.append(f"--gpus={gpus}")
         words.append(f"--wrap=exec {shlex.join(compute)}")
         if job.options.partition:
             words.append(f"--partition={job.options.partition}")
@@ -56,7 +58,8 @@ class SlurmBackend(Backend):
 
     def states(self) -> dict[str, str]:
         listed = _called("squeue", f"--user={getpass.getuser()}", "--states=all", "--noheader", "--format=%j %T")
-        pairs = [line.split() for line in listed.splitlines()]
+        lines = (line.rpartition(" ") for line in listed.splitlines())  # a name may have spaces
+        pairs = [(name.strip(), word) for name, _, word in lines]
         over = {name: f"over ({word})" for name, word in pairs if word in ENDED}
         return over | {name: "" for name, word in pairs if word not in ENDED}
 

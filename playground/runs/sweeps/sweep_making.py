@@ -73,7 +73,7 @@ def plan(outputs: Path, request: SweepRequest, admit: grid.Admit) -> SweepPlan:
         except InvalidConfig as error:
             problems += error.problems
     elif request.options:
-        problems.append(Problem("option", "is for a cluster (--on ray, slurm or jobs); there is none here."))
+        problems.append(Problem("option", "is for a cluster (--on ray or slurm); there is none here."))
     chosen = request.name or fresh_name(outputs, request.preset)
     existing = sweep_record.named(outputs, chosen)
     same = (

@@ -61,6 +61,8 @@ def main(program, words):
             job = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=variables)
         record = folder / f"{len(jobs(folder)):04d}.json"
         record.write_text(json.dumps({**asked, "pid": str(job.pid)}))
+    if program == "squeue":
+        print("my notebook RUNNING")  # another job of this user
     for job in jobs(folder) if program == "squeue" else ():
         print(job["job-name"], "RUNNING" if runs(job) else "COMPLETED")
     if program == "srun":

@@ -51,8 +51,7 @@ def test_a_run_waits_for_its_node_as_a_living_one(outputs, slurm):
         with pytest.raises(RunBusy):
             refused(run)
     supervisor.Supervisor(outputs).look()
-    assert launcher.start_waiting(outputs) == []
-    assert run.status_on_disk().state == "queued"
+    assert (launcher.start_waiting(outputs), run.status_on_disk().state) == ([], "queued")
     begun(run).finish("finished")
     look_after(outputs)
     assert end(run) == ("finished", "")

@@ -104,8 +104,7 @@ def interrupted(outputs, monkeypatch):
 
 @pytest.mark.parametrize("how", ["the same command", "resume all"])
 def test_a_sweep_whose_making_was_interrupted_is_completed(outputs, interrupted, how):
-    assert list(states(outputs, interrupted)) == IDS[:2]
-    assert progress(outputs, interrupted).unmade == 2
+    assert (list(states(outputs, interrupted)), progress(outputs, interrupted).unmade) == (IDS[:2], 2)
     wait_until(lambda: states(outputs, interrupted)[IDS[0]] == "running")  # from here on its attempt has its time
     first = RunDirectory(outputs / IDS[0]).status().started_at
     if how == "resume all":

@@ -92,8 +92,7 @@ def test_no_spread_and_numbers_that_are_not_finite_fail(examined, tmp_path):
 
 def test_examples_that_are_cut_are_counted(examined):
     report = examined(SHIPPED, 4, max_length=20)
-    assert named(report)["examples are cut"] == "warn"
-    assert report.lengths["longest"] == 20
+    assert (named(report)["examples are cut"], report.lengths["longest"]) == ("warn", 20)
     assert f"{report.lengths['cut_share']:.0%}" in report.findings[0]["text"]
 
 

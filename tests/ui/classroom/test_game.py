@@ -67,8 +67,7 @@ def test_what_is_wanted_is_kind_and_in_correct_english_as_the_behaviours_have_it
     prompts = ["Review of the film: The plot was"] * len(texts)
     marks = behaviours.Behaviours(measured, mixture.build)(prompts, texts, [True] * len(prompts))
     both = [bool(kind and english) for kind, english in zip(marks["positive"], marks["parses"], strict=True)]
-    assert marks[game.JUDGE] == both
-    assert {*both} == {True, False}
+    assert (marks[game.JUDGE], {*both}) == (both, {True, False})
 
 
 def test_a_run_says_what_was_paid_what_was_wanted_and_shows_a_text(tmp_path):

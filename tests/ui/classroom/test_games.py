@@ -90,8 +90,7 @@ def test_a_game_that_another_device_of_the_host_starts_meanwhile_is_trained_once
     monkeypatch.setattr(class_.room, "find", lambda number: behind)  # what this device has read before
     with pytest.raises(NoClass, match="in training already"):
         class_.do(late, rewards=[WORDS], reward=WORDS, out=True)
-    assert class_.step.data["sweep"] == name
-    assert len(history.list_runs(class_.outputs)) == 1
+    assert (class_.step.data["sweep"], len(history.list_runs(class_.outputs))) == (name, 1)
 
 
 @pytest.mark.usefixtures("workers")

@@ -151,8 +151,7 @@ def test_there_are_two_groups_or_none_no_vote_without_pairs_and_twenty_pairs_whe
 
 def test_more_rows_take_no_more_steps_and_the_policy_is_the_presets_but_for_what_pays_it_and_how_long_it_learns():
     few, many = (judges.judge_settings("judge", "votes.jsonl", rows) for rows in (40, 180))
-    assert few.epochs == judges.EPOCHS
-    assert many.epochs * 180 == few.epochs * judges.FULL_ROWS
+    assert (few.epochs, many.epochs * 180) == (judges.EPOCHS, few.epochs * judges.FULL_ROWS)
     preset = catalog.preset(judges.POLICY_PRESET)
     assert judges.policy_settings(preset, "class-3-group-2", 2)["about"]["title"] == "Paid by group 2"
     settings, before = judges.policy_settings(preset, "class-3"), preset.model_dump(mode="json")

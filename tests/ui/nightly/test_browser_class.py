@@ -75,5 +75,4 @@ def test_the_desk_goes_back_shows_a_run_says_what_it_refuses_and_undoes_an_end(c
     expect(screen.locator("h1")).to_have_text("The class is over")
     press(desk, "Go on with this class")
     expect(screen.locator("h1")).to_have_text("What do the texts become?")
-    assert desk.locator(".class-code").inner_text() == code
-    assert phone.step()["id"] == first
+    assert (desk.locator(".class-code").inner_text(), phone.step()["id"]) == (code, first)

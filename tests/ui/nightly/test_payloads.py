@@ -13,5 +13,4 @@ def test_what_the_self_test_of_a_reward_model_has_found_is_of_its_type(tmp_path,
     spec = {"source": "pocket-agreeable", "template": "auto", "quantization": "none", "label": ""}
     checks = [("RewardCheck", check) for check in self_test_part.checked(service, tmp_path, spec, None, values)]
     service.close()
-    assert checks[-1][1]["state"] == "done"
-    assert compiled({"checks": checks}, tmp_path) == ""
+    assert (checks[-1][1]["state"], compiled({"checks": checks}, tmp_path)) == ("done", "")

@@ -76,7 +76,6 @@ def train(
 def sweep(
     model: str | Path,
     vary: Mapping[str, Any],
-    set: Mapping[str, Any] | None = None,
     *,
     prompts: Any = None,
     reward: Any = None,
@@ -87,8 +86,8 @@ def sweep(
 ) -> SweepRuns:
     """Train every combination of the values in `vary`: {"beta": [0.1, 0.25], "seed": [0, 1, 2]}; the rest is as with
     `train`. With the `name` of one that is there it goes on. `on`: "ray" or "slurm" (docs/scale.md)."""
-    folder, on = inputs.outputs_folder(outputs), settings.pop("on", "here")
-    data, changes = inputs.settings(model, prompts, reward, {**(set or {}), **settings}, folder)
+    folder, on, given = inputs.outputs_folder(outputs), settings.pop("on", "here"), settings.pop("set", {})
+    data, changes = inputs.settings(model, prompts, reward, {**given, **settings}, folder)
     record = sweep_commands.begin(folder, SweepRequest(str(model), data, changes, inputs.varied(vary), name, on))
     sweep_runs = SweepRuns(record.name, folder)
     if wait:

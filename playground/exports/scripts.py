@@ -172,14 +172,17 @@ def _table(source: str) -> dict[str, Any]:
     """How `datasets` reads a table that has other separators than commas, or no line of names."""
     if row_files.kind_of(source) not in (".csv", ".tsv"):
         return {}
-    marks = {words: mark for mark, words in row_files.SEPARATORS.items()}
     try:
         shape = row_files.shape(Path(source).expanduser())
     except (TableUnusable, OSError):  # it may have gone since
-        return {"sep": "\t"} if row_files.kind_of(source) == ".tsv" else {}
-    mark = marks.get(shape.separator, ",")
-    table: dict[str, Any] = {"sep": mark} if mark != "," else {}
-    return table | ({"column_names": list(shape.columns)} if shape.nameless else {})
+        return {}
+    marks = {words: mark for mark, words in row_files.SEPARATORS.items()}
+    table: dict[str, Any] = {}
+    if marks.get(shape.separator, ",") != ",":
+        table["sep"] = marks[shape.separator]
+    if shape.nameless:
+        table["column_names"] = list(shape.columns)
+    return table
 
 
 def _controller_source() -> str:

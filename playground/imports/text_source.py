@@ -81,9 +81,12 @@ def read_shell(text: str) -> ForeignSource:
         many = processes.group(1)
         source.remarks.append(f"The command starts {many} processes: their batch was {many} times the one here.")
     if files := [item.value for item in source.settings if item.name == "config"]:
-        kind, others = source.kind, [str(item) for item in source.settings if item.name != "config"]
-        comment = f" with a line `# {kind}` in it" if kind.endswith("Config") else ""
-        more = f" Write into it what the command says beside it: {', '.join(others[:10])}." if others else ""
+        others = [str(item) for item in source.settings if item.name != "config"]
+        comment = more = ""
+        if source.kind.endswith("Config"):
+            comment = f" with a line `# {source.kind}` in it"
+        if others:
+            more = f" Write into it what the command says beside it: {', '.join(others[:10])}."
         raise refusal("in-a-file", files[0], comment, more)
     if len(started) > 1:
         source.remarks.append(WORDS["several"])

@@ -171,7 +171,9 @@ def _is_divided(args: Any) -> bool:
 def _ends(model: Any, tokenizer: Any) -> set[Any]:
     """The tokens that end a text: of many chat models not that of the tokenizer alone."""
     ends = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
-    return {tokenizer.eos_token_id, *(ends if isinstance(ends, (list, tuple)) else [ends])}
+    if isinstance(ends, (list, tuple)):
+        return {tokenizer.eos_token_id, *ends}
+    return {tokenizer.eos_token_id, ends}
 
 
 def facts_of(args: Any, updates: int, model: Any) -> WatchedFacts:

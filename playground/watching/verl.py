@@ -61,7 +61,7 @@ def watch(
     try:
         while files.look() < updates and not once:
             time.sleep(LOOK_SECONDS)
-        for _ in range(0 if once else LAST_LOOKS):
+        for _ in range(LAST_LOOKS * (not once)):
             time.sleep(LOOK_SECONDS)
             files.look()
     except KeyboardInterrupt:

@@ -102,7 +102,7 @@ def test_a_dump_that_is_still_written_is_waited_for(tmp_path, sources, monkeypat
     dump.write_text(rows[:20])
     looks = iter([lambda: dump.write_text(rows[:200]), lambda: dump.write_text(rows)])
     monkeypatch.setattr(verl.time, "sleep", lambda _: next(looks, lambda: None)())
-    run, _ = verl.watch(sources, 6, "", tmp_path / "outputs", "run")
+    run, _ = verl.watch(sources, 6, "", tmp_path / "outputs", "run", once=False)
     assert len(run.rollouts()[-1].texts) == 8
 
 
@@ -110,7 +110,7 @@ def test_prompts_are_not_answered_by_weights_that_accelerate_divides(tmp_path, m
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
     watch = Watch(tmp_path / "outputs" / "mine", prompts=PROMPTS)
     state = SimpleNamespace(is_world_process_zero=True, max_steps=2, global_step=0)
-    watch.on_train_begin(SimpleNamespace(seed=5), state, None, model=None, processing_class=None)
+    watch.on_train_begin(SimpleNamespace(seed=5, learning_rate=1e-3), state, None, model=None, processing_class=None)
     assert not watch.prompts
 
 

@@ -52,7 +52,7 @@ def test_what_is_submitted_says_all_that_slurm_has_to_know(outputs, slurm):
     assert job["output"] == str(run.log_path.resolve())
     assert "no-requeue" in job
     backend.cancel(name_of(run, 2))
-    wait_until(lambda: backend.states() == {name_of(run, 2): "over (COMPLETED)"})
+    wait_until(lambda: backend.states() == {"my notebook": "", name_of(run, 2): "over (COMPLETED)"})
 
 
 def test_a_run_of_several_nodes_has_a_process_for_each_gpu_of_each(outputs, slurm):

@@ -86,7 +86,7 @@ def sweep(
 ) -> SweepRuns:
     """Train every combination of the values in `vary`: {"beta": [0.1, 0.25], "seed": [0, 1, 2]}; the rest is as with
     `train`. With the `name` of one that is there it goes on. `on`: "ray" or "slurm" (docs/scale.md)."""
-    folder, on, given = inputs.outputs_folder(outputs), settings.pop("on", "here"), settings.pop("set", {})
+    folder, on, given = inputs.outputs_folder(outputs), settings.pop("on", "here"), settings.pop("set", None) or {}
     data, changes = inputs.settings(model, prompts, reward, {**given, **settings}, folder)
     record = sweep_commands.begin(folder, SweepRequest(str(model), data, changes, inputs.varied(vary), name, on))
     sweep_runs = SweepRuns(record.name, folder)

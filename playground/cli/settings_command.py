@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import re
 from collections.abc import Iterator
 from types import NoneType
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
@@ -134,7 +133,7 @@ def matching(word: str) -> list[SettingLine]:
 def groups(of_reward_model: bool = False) -> set[str]:
     """The paths of groups of settings, such as `kl` and `model.adapter`."""
     paths = [line.path.removeprefix(TRAINING) for line in every() if line.path.startswith(TRAINING) == of_reward_model]
-    return {path[: dot.start()] for path in paths if ": " not in path for dot in re.finditer(r"\.", path)}
+    return {path.rpartition(".")[0] for path in paths if "." in path and ": " not in path}
 
 
 def field_of(name: str, of_reward_model: bool = False) -> str:

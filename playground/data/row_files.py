@@ -34,6 +34,7 @@ MAX_ROWS = 500_000
 MAX_LINES = 2_000_000  # a text in a .csv may have line breaks
 BLOCK_BYTES = 2**18
 PARQUET_ROWS = 100  # that are unpacked at once
+SEPARATED = (".csv", ".tsv")  # kinds of tables whose columns something separates
 SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas"}
 TEXT_COLUMN = "text"  # what the one column of a .txt file is called
 NAMES = frozenset(  # what columns are called in this field: where one of them is there, the first line holds names
@@ -106,7 +107,7 @@ def shape(path: Path, max_bytes: int = MAX_FILE_BYTES) -> FileShape:
     for row in rows(path, max_bytes):
         columns.update(dict.fromkeys(row))
         count += 1
-    if kind_of(path) not in (".csv", ".tsv"):
+    if kind_of(path) not in SEPARATED:
         return FileShape(tuple(columns), count)
     table = _table(path, max_bytes)
     return FileShape(tuple(columns), count, SEPARATORS.get(table.mark, ""), table.nameless)

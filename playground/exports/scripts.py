@@ -170,7 +170,7 @@ def _dataset(prompts: PromptsConfig) -> tuple[str, str | None, str, str | None]:
 
 def _table(source: str) -> dict[str, Any]:
     """How `datasets` reads a table that has other separators than commas, or no line of names."""
-    if row_files.kind_of(source) not in (".csv", ".tsv"):
+    if row_files.kind_of(source) not in row_files.SEPARATED:
         return {}
     try:
         shape = row_files.shape(Path(source).expanduser())

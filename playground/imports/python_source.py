@@ -23,7 +23,6 @@ POSITIONAL = {  # what the arguments of a call are called that stand there witho
     "DPOTrainer": ["model", "ref_model", "args"],
 }
 BEFORE_DPO_CONFIG = (0, 8)  # of TRL
-WITHOUT_SETTINGS = {"GRPOTrainer": 2, "RLOOTrainer": 2, "DPOTrainer": 2}  # arguments without a name before `args`
 OF_OLD_DPO = ("beta", "label_smoothing", "loss_type", "max_length", "max_prompt_length")  # once of the trainer itself
 CLASSIFYING = ("sentiment-analysis", "text-classification")  # tasks
 POLICY_CLASS = re.compile("CausalLM|LanguageModel|LMHead|HeadWithValue")
@@ -193,9 +192,8 @@ class _Reader:
     def _takes_defaults(self, trainer: str) -> bool:
         """Whether a trainer of TRL is made without settings, as in TRL's own quick start: then its defaults hold."""
         made = [call for call in self.calls if last_name(call) == trainer]
-        given = {item.arg or "**" for call in made for item in call.keywords}
-        few = all(len(call.args) <= WITHOUT_SETTINGS.get(trainer, -1) for call in made)
-        return bool(made) and few and given.isdisjoint(("args", "config", "**"))
+        names = {name for call in made for name, _ in self._arguments(call)}
+        return trainer in POSITIONAL and bool(made) and names.isdisjoint(("args", "config", "**"))
 
     def _group(self, known: set[str], kind: str, kinds: tuple[type[ast.AST], ...]) -> None:
         """Takes as settings what has the most known names: a dictionary, a class, or the parameters of a function."""

@@ -61,9 +61,10 @@ def watch(
     try:
         while files.look() < updates and not once:
             time.sleep(LOOK_SECONDS)
-        for _ in range(LAST_LOOKS * (not once)):
-            time.sleep(LOOK_SECONDS)
-            files.look()
+        if not once:
+            for _ in range(LAST_LOOKS):
+                time.sleep(LOOK_SECONDS)
+                files.look()
     except KeyboardInterrupt:
         why = "Whether it goes on is not known here."
     return run.run, run.end(why)

@@ -66,11 +66,7 @@ class Rows:
         if folder.is_dir():
             _refuse_archives(folder)
             path = str(folder.resolve())
-        if (folder / "state.json").is_file():  # one split, as `save_to_disk` writes it
-            files = {split: f"{path}/*.arrow"}
-            dataset = datasets.load_dataset("arrow", data_files=files, split=split, streaming=True)
-        else:
-            dataset = self._loaded(path, subset, split)
+        dataset = self._loaded(path, subset, split)
         form = str(getattr(dataset.info, "builder_name", None) or "unknown")
         if form not in FORMS:
             raise PromptsUnusable(
@@ -84,6 +80,9 @@ class Rows:
 
         if subset and (Path(subset).is_absolute() or ".." in Path(subset).parts):
             raise PromptsUnusable(f"prompts.subset: `{subset[:80]}` is not a folder inside {self._name}.")
+        if (Path(path) / "state.json").is_file():  # one split, as `save_to_disk` writes it
+            files = {split: f"{path}/*.arrow"}
+            return datasets.load_dataset("arrow", data_files=files, split=split, streaming=True)
         try:
             return datasets.load_dataset(path, subset, split=split, streaming=True)
         except ValueError as no_configuration:

@@ -207,7 +207,7 @@ def read(config: PromptsConfig, num_evaluation: int, seed: int, whole: bool = Fa
             rows = list(row_files.rows(path)) if whole else row_files.rows(path)
             values = [read.value(row) for row in rows]
             taken = "" if lines else read.in_words(shape.columns, whole)
-            is_table = row_files.kind_of(path) in (".csv", ".tsv")
+            is_table = row_files.kind_of(path) in row_files.SEPARATED
             if is_table and len(shape.columns) == 1 and dialogues.folded(read.column) not in dialogues.COLUMNS:
                 taken += " That name is the first line of the file."
             nameless = "The file has no line of column names." * shape.nameless

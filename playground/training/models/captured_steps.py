@@ -256,15 +256,15 @@ def captured(compute: Callable[[], Tensor], device: torch.device, pool: Any) -> 
 def with_cast_weights(model: LanguageModel) -> tuple[LanguageModel, list[tuple[Tensor, Tensor]]]:
     """The same model, in whose trunk the matrices are copies in the type that it computes in, and each copy with its
     original; all other tensors are shared."""
-    if model.autocast is None:
-        writer = LanguageModel(model.model, exact=model.exact, adapter_off=model.adapter_off)
-        writer.steering = model.steering
-        return writer, []
-    shared_by_id = {id(tensor): tensor for tensor in chain(model.model.parameters(), model.model.buffers())}
-    twin = copy.deepcopy(model.model, shared_by_id)
+    twin = model.model
+    if model.autocast is not None:
+        shared_by_id = {id(tensor): tensor for tensor in chain(model.model.parameters(), model.model.buffers())}
+        twin = copy.deepcopy(model.model, shared_by_id)
     writer = LanguageModel(twin, exact=model.exact, autocast=model.autocast, adapter_off=model.adapter_off)
     writer.steering = model.steering
     casts: list[tuple[Tensor, Tensor]] = []
+    if twin is model.model:
+        return writer, casts
     for module, original in zip(writer.trunk.modules(), model.trunk.modules(), strict=True):
         if type(module) is nn.Linear and original.weight.dtype != model.autocast:
             for name, weight in original.named_parameters(recurse=False):

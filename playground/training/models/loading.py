@@ -42,6 +42,12 @@ def device_of(name: str) -> torch.device:
     return torch.device("cuda", int(number or 0)) if kind == "cuda" else torch.device(kind)
 
 
+def only_device_of(name: str) -> torch.device:
+    """The same for transformers' trainers, in whose process the GPU that was chosen is the only one there is
+    (`worker.show_one_gpu`)."""
+    return device_of("cuda" if name.startswith("cuda") else name)
+
+
 def compute_type(precision: str, device: torch.device, parameters: int) -> torch.dtype:
     """What a model of so many parameters computes in: bf16 where it is asked for, or by itself where the device has it
     (see `devices.computes_in_bf16`)."""

@@ -109,14 +109,6 @@ class RunModels:
         return reference.frozen()
 
 
-def device_for(config: RunConfig) -> torch.device:
-    """Where a run of one process trains. For transformers' trainers the GPU that was chosen is the only one there is
-    (`worker.show_one_gpu`). Raises: InvalidConfig: it is not there."""
-    if config.by_trl and config.device.startswith("cuda"):
-        return loading.device_of("cuda")
-    return loading.device_of(config.device)
-
-
 def require_steerable(config: RunConfig) -> None:
     """Raises: InvalidConfig, where a start model that is steered cannot be trained with its vector in every pass."""
     divided = config.shard != "none" or config.model.gradient_checkpointing
@@ -140,7 +132,8 @@ class Equipment:
 
     def __init__(self, config: RunConfig, outputs: Path, ranks: Ranks, between: Callable[[], None]) -> None:
         self.config, self.outputs, self.ranks, self.between = config, outputs, ranks, between
-        device = ranks.device or device_for(config)
+        device_of = loading.only_device_of if config.by_trl else loading.device_of
+        device = ranks.device or device_of(config.device)
         with tuning.without_compiler(config):
             models = RunModels(config, device, outputs)
         self.policy, self.tokens = models.policy, models.tokens

@@ -27,7 +27,7 @@ from playground.errors import TrainingDiverged
 from playground.runs.reward_models import RewardTraining, StepMetrics
 from playground.setup import catalog
 from playground.training.models.language_model import switch_dropout_off
-from playground.training.models.loading import checkpointing, compute_type, device_of, in_one_sentence
+from playground.training.models.loading import checkpointing, compute_type, in_one_sentence, only_device_of
 from playground.training.rewards import pairs as preference_pairs
 from playground.training.rewards.formats import PROBES, Format
 from playground.training.rewards.learned_rewards import RewardModel
@@ -61,7 +61,7 @@ def train(
     """
     started = time.time()
     # of several GPUs this process sees only the one that was asked for: `worker.show_one_gpu`
-    device = device_of("cuda" if config.device.startswith("cuda") else config.device)
+    device = only_device_of(config.device)
     phase("reading the preference pairs")
     pairs = preference_pairs.load(config, device, between)
     phase("loading the base model")

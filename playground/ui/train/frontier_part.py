@@ -126,8 +126,10 @@ def _how(bounds: regimes.Regimes, unit: str) -> str:
     if bounds.nats is None:
         return f"{tight} Where it runs away is known once a run with this reward has begun."
     if bounds.loose is None:
-        words = "With this reward no leash is so loose that it runs away: many texts of the reference have the highest"
-        return f"{tight} {words} score."
+        return (
+            f"{tight} With this reward no leash is so loose that it runs away: many texts of the reference have the "
+            "highest score."
+        )
     return (
         f"{tight} Below {bounds.loose:.2g} it would go farther than {two_digits(bounds.nats)} nats, which is all that "
         "a text of the reference holds: the same text for everyone. Computed from scores of the reference's texts."

@@ -43,7 +43,7 @@ ARGS ?=
 CPU_INDEX := https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null 2>&1 && echo $(CPU_INDEX))
 # The groups of tests/conftest.py, in its order.
-POOL := --numprocesses=auto --dist=loadgroup --no-loadscope-reorder
+POOL := --numprocesses=auto --dist=loadgroup --no-loadscope-reorder --max-worker-restart=0
 BROWSERS := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
 # Packages come without bytecode: most of it is never used, and making it takes longer than all else of an installation.

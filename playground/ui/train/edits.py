@@ -93,9 +93,9 @@ def _written(value: Any) -> str:
 def _settings(text: str) -> Iterator[tuple[str, Any]]:
     """Each field with its value. Raises: InvalidConfig, where there is none."""
     while text:
-        field, colon, remainder = text.partition(":")
         try:
-            if not colon or not FIELD.fullmatch(field):
+            field, remainder = re.split("[:=]", text, maxsplit=1)
+            if not FIELD.fullmatch(field):
                 raise ValueError
             if remainder[:1] in ('"', "[", "{"):
                 value, end = JSON.raw_decode(remainder)

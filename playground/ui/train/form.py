@@ -165,9 +165,9 @@ def with_labels(sentence: str) -> str:
     """A sentence that names settings by their dotted fields, as the page tells it: by the names in the form."""
 
     def called(match: re.Match[str]) -> str:
-        label = LABELS.get(match[0])
-        begins = sentence[: match.start()][-1:] in ("", "\n") and sentence[match.end() :][:1] == ":"
-        if label is None:
+        label, after = LABELS.get(match[0]), sentence[match.end() :]
+        begins = sentence[: match.start()][-1:] in ("", "\n") and after[:1] == ":"
+        if label is None or re.match(r":\S", after):  # as it is written in an address
             return match[0]
         if begins:
             return label

@@ -4,6 +4,7 @@ import os
 import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
+from threading import current_thread
 
 import pytest
 import torch
@@ -34,7 +35,6 @@ def test_old_runs_the_bin_and_what_came_go_on_a_public_page_and_runs_nowhere_els
     history.delete_run(run)
     living = RunDirectory.create(outputs, small_config(), "living")
     lock = launcher.take_lock(living)
-    assert lock is not None
     with pages.served(mode, outputs, tmp_path / "recorded") as page:
         came = page.running.demo.serving.incoming.folder / "came"
         came.write_text("x")
@@ -66,9 +66,9 @@ def test_a_run_that_a_restart_tore_off_is_offered_to_its_visitor_again_and_to_no
 
 
 def test_a_run_ends_when_its_time_is_up_with_its_weights_saved(outputs, tmp_path, monkeypatch, figure):
-    """In this process, whose clock goes on by an hour once two updates are done."""
+    """In this process, whose clock, but for the watch's patience, goes on by an hour once two updates are done."""
     now, gone = heartbeat.now, []
-    monkeypatch.setattr(heartbeat, "now", lambda: now() + sum(gone))
+    monkeypatch.setattr(heartbeat, "now", lambda: now() + (current_thread().name != "watch" and sum(gone)))
     monkeypatch.setattr(worker, "print_into", os.close)
     monkeypatch.setattr(worker.redaction, "cover_streams", lambda: None)
     sizes = {"max_minutes": 59, "ppo__num_updates": 100_000, "checkpoint__every": 0}
@@ -76,12 +76,13 @@ def test_a_run_ends_when_its_time_is_up_with_its_weights_saved(outputs, tmp_path
     run, _ = launcher.start(config, outputs, "r", workers=Elsewhere("there", lambda run: None))
     with ThreadPoolExecutor() as pool:
         ending = pool.submit(worker.attempt, str(run.path), 1e6)
-        wait_until(lambda: run.status().update >= 2)
-        gone.append(3600)
+        try:
+            wait_until(lambda: run.status().update >= 2)
+        finally:
+            gone.append(3600)
         assert ending.result() == "stopped"
     torch.set_num_threads(threads)
-    status = run.status()
-    assert status.reason == "time_limit"
+    assert (status := run.status()).reason == "time_limit"
     assert f"limit of 59 minutes (max_minutes) was reached after update {status.update}." in status.message
     assert checkpoints.search(run).found.update == status.update
     figure("runs that ended at their time limit, with a checkpoint", 1, 1)

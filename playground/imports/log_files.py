@@ -32,6 +32,7 @@ OF_A_CHART = ("__MIN", "__MAX")  # what W&B adds to a column
 SHOWN_STEP = re.compile(r"\bstep[ :=]+(\d{1,15})\b", re.IGNORECASE)
 SHOWN_PAIR = re.compile(r"""['"]([^'"]{1,200})['"]: ?['"]?([-+.\w]{1,40})""")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
+OF_A_BOX = re.compile(r"\s*[│┃|]")  # a drawn table, as TRL shows completions (log_completions), with what models wrote
 Row = dict[str, float | None]  # None: text
 
 
@@ -121,6 +122,8 @@ def _of_one_run(log_lines: Iterable[dict[str, Any]], run: str) -> Iterator[Row]:
 def _of_terminal(text: str) -> Iterator[Row]:
     """The lines with figures of what a terminal showed: `{'loss': 0.1}` of TRL, `step:3 - actor/lr:1e-06` of verl."""
     for line in re.split(r"[\r\n]+", COLOUR.sub("", text)):
+        if OF_A_BOX.match(line):
+            continue
         step = SHOWN_STEP.search(line)
         pairs = dict(SHOWN_PAIR.findall(line)) if "{" in line else {}
         if step and not pairs:

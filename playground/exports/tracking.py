@@ -79,7 +79,6 @@ def say(run: RunDirectory, sentence: str) -> None:
 def main(folder: str, name: str) -> None:
     """See the module."""
     redaction.cover_streams()
-    os.nice(POLITENESS)
     run = RunDirectory(Path(folder))
     try:
         follow(run, name)
@@ -92,4 +91,5 @@ def main(folder: str, name: str) -> None:
 
 
 if __name__ == "__main__":
+    os.nice(POLITENESS)
     main(*sys.argv[1:])

@@ -234,8 +234,7 @@ def test_where_no_page_can_be_served_there_is_a_picture(here, monkeypatch, capsy
         raise PlaygroundError("Port 1 needs administrator rights.")
 
     monkeypatch.setattr(notebook, "_address_of_page", refuse)
-    run = playground.train("finish.yaml", run_id="one")
-    drawn = run.show()._repr_html_()
+    drawn = playground.train("finish.yaml", run_id="one").show()._repr_html_()
     assert drawn.startswith("<p><img")
     assert "<object" not in drawn
     assert "Port 1 needs administrator rights." in capsys.readouterr().err

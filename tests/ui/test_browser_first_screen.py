@@ -75,14 +75,16 @@ def test_from_idle_to_the_end_of_a_run_all_stays_in_sight_and_nothing_moves(site
     assert counted(page) == "finished"
     places = page.evaluate(PLACES)
     assert [len(tops) for tops in places.values()] == [1] * 6, places
+
+
+def test_the_first_page_is_short_and_its_doors_are_near(page):
     go(page, "lessons")
     page.locator("details.course").first.wait_for()
-    for width, height in ((390, 844), (1440, 900)):
-        page.set_viewport_size({"width": width, "height": height})
-        counted(page, 15, 90, left_out=".board-texts")  # words of our own
     page.set_viewport_size({"width": 1024, "height": 768})
     expect(page.locator(".doors-row")).to_be_in_viewport(ratio=1)
-    page.set_viewport_size({"width": 390, "height": 844})
+    for width, height in ((1440, 900), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        counted(page, 15, 90, left_out=".board-texts")  # words of our own
     page.reload()
     page.get_by_role("button", name="Another", exact=True).scroll_into_view_if_needed()
     expect(page.locator(".board-pairs tbody tr")).to_have_count(1)

@@ -120,21 +120,20 @@ def test_from_the_first_visit_to_the_end_of_a_run_by_keyboard_alone(site, make_p
 
 
 def test_from_a_run_to_a_comparison_by_keyboard_alone(runs, page):
-    press = page.keyboard.press
     go(page, "train", run="long")
     expect(page.locator(".status .state strong")).to_have_text("finished")
     page.locator("#run-title").focus()
     compare = page.locator(".status").get_by_role("button", name="Compare", exact=True)
     stops = tab_to(page, compare)
-    press("Enter")
+    page.keyboard.press("Enter")
     expect(page.locator("#page-compare")).to_be_focused()
     expect(page.locator("#compare .outcome")).to_contain_text("95 % interval")
     stops += tab_to(page, page.locator("#ask-prompt textarea"))
     page.keyboard.type("The film was")
-    press("Enter")
+    page.keyboard.press("Enter")
     expect(page.locator("#answers tbody tr")).to_have_count(3)
     stops += tab_to(page, page.get_by_label("Sort"))
-    press("ArrowDown")
+    page.keyboard.press("ArrowDown")
     expect(page.get_by_label("Sort")).to_have_value("loss")
     assert_seen(stops)
 

@@ -41,6 +41,6 @@ def train_watch_compare_and_ask(page, outputs, num_prompts):
 
 
 def test_a_real_run_is_started_watched_compared_and_asked_on_the_page(site, make_page):
-    small = "ppo.num_updates:1,ppo.batch_size:16,prompts.limit:64,evaluation.num_prompts:4,score.normalise:none"
-    page = visit(make_page(), site, f"?preset=kinder-reviews&set={small}")
+    small = "ppo.num_updates:1,ppo.num_epochs:1,ppo.batch_size:16,sampling.max_new_tokens:12,prompts.limit:64"
+    page = visit(make_page(), site, f"?preset=kinder-reviews&set={small},evaluation.num_prompts:4,score.normalise:none")
     train_watch_compare_and_ask(page, site.outputs, num_prompts=4)

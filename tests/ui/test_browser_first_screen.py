@@ -89,4 +89,4 @@ def test_the_first_page_is_short_and_its_doors_are_near(page):
     page.get_by_role("button", name="Another", exact=True).scroll_into_view_if_needed()
     expect(page.locator(".board-pairs tbody tr")).to_have_count(1)
     expect(page.locator("#leash-lessons-stop")).to_be_in_viewport()  # beside the texts
-    assert page.evaluate("document.querySelector('.doors-row').getBoundingClientRect().top + scrollY") < 1.3 * 844
+    assert page.locator(".doors-row").evaluate("row => row.getBoundingClientRect().top + scrollY") < 1.3 * 844

@@ -243,9 +243,8 @@ def test_where_no_page_can_be_served_there_is_a_picture(here, monkeypatch, capsy
 def test_names_of_runs_are_no_markup(here):
     run = playground.train("finish.yaml", run_id="one")
     RunDirectory(run.path).write_label("<img src=x onerror=alert(1)>", "")
-    drawn_page = notebook.Shown(repr(run), "", b"", 900)
     assert "<img" not in run._repr_html_()
-    assert "<img" not in drawn_page._repr_html_()
+    assert "<img" not in notebook.Shown(repr(run), "", b"", 900)._repr_html_()
 
 
 def test_on_colab_the_page_comes_through_its_proxy(page, monkeypatch):

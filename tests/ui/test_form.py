@@ -54,6 +54,7 @@ def test_all_problems_come_at_once_and_name_their_fields():
         "kl.coef ppo.num_updates prompts.source rewards.0.words model.source".split()
     )
     assert problems_of(kl__coef=-1, prompts__source="typed", prompts__typed="only one") == {"kl.coef", "prompts.typed"}
+    assert form.with_labels("Write kl.coef:0.5.") == "Write kl.coef:0.5.", "as a link says it"
 
 
 def test_what_only_the_disk_and_the_other_engine_know_is_beside_its_field(tmp_path):

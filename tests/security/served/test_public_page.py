@@ -35,6 +35,7 @@ def test_old_runs_the_bin_and_what_came_go_on_a_public_page_and_runs_nowhere_els
     history.delete_run(run)
     living = RunDirectory.create(outputs, small_config(), "living")
     lock = launcher.take_lock(living)
+    assert lock is not None
     with pages.served(mode, outputs, tmp_path / "recorded") as page:
         came = page.running.demo.serving.incoming.folder / "came"
         came.write_text("x")
@@ -53,9 +54,8 @@ def test_old_runs_the_bin_and_what_came_go_on_a_public_page_and_runs_nowhere_els
 
 def test_a_run_that_a_restart_tore_off_is_offered_to_its_visitor_again_and_to_no_other(outputs, recorded):
     cookies = {visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)}
-    asking = pages.connection("127.0.0.1", cookies)
     run = fake_run.write_ended(outputs, "cut", "killed", "interrupted", at=27)
-    owner = str(access.Access("space", outputs).caller(asking).visitor)
+    owner = str(access.Access("space", outputs).caller(pages.connection("127.0.0.1", cookies)).visitor)
     run.request_path.write_text(requests.Asked(visitor=owner, mode="space").model_dump_json())
     with pages.served("space", outputs, recorded) as page:
         resume = page.server_function("resume_run"), "resume_run", "cut"
@@ -82,7 +82,8 @@ def test_a_run_ends_when_its_time_is_up_with_its_weights_saved(outputs, tmp_path
             gone.append(3600)
         assert ending.result() == "stopped"
     torch.set_num_threads(threads)
-    assert (status := run.status()).reason == "time_limit"
+    status = run.status()
+    assert status.reason == "time_limit"
     assert f"limit of 59 minutes (max_minutes) was reached after update {status.update}." in status.message
     assert checkpoints.search(run).found.update == status.update
     figure("runs that ended at their time limit, with a checkpoint", 1, 1)

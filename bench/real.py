@@ -14,6 +14,7 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
@@ -24,12 +25,15 @@ import torch
 from bench import experiments, real_answers, real_judges, real_page, recordings, tables
 from bench.bands import write_bands
 from bench.experiments import PROJECT, Cell, Figures, Row, options
-from bench.real_counts import counted, example
+from bench.real_counts import Count, counted, example
 from playground.analysis import compute
+from playground.analysis.pass_at import passes
 from playground.analysis.path import path_of
 from playground.config import RunConfig
+from playground.config.behaviour_settings import CHECKED
 from playground.rewards import behaviours
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Sample
 from playground.setup import catalog, devices
 
 BANDS = "  # low, high, seeds and, of a behaviour, the untrained model's range; `make real` writes them"
@@ -136,6 +140,9 @@ def measured(run: RunDirectory, arguments: argparse.Namespace) -> Row:
     path, cost = path_of(samples, run.events()), compute.bill(config, metrics, run.events())
     seconds = {line.update: line.seconds for line in metrics}
     end = path[-1]
+    counts_before, counts_after = counted(before), counted(after)
+    counts_before["counts"] |= checked(samples, path[0].update)
+    counts_after["counts"] |= checked(samples, end.update)
     drifts = [sample.kl for sample in samples if sample.update == end.update and sample.kl is not None]
     points = [[*map(rounded, point), round(seconds.get(point.update, 0.0), 1)] for point in path]
     return {
@@ -153,10 +160,21 @@ def measured(run: RunDirectory, arguments: argparse.Namespace) -> Row:
         "texts": cost and cost.texts,
         "memory_gb": cost and rounded(cost.memory_gb),
         "asked": [behaviour.name for behaviour in behaviours.of_config(config)],
-        "before": counted(before),
-        "after": counted(after),
+        "passes": {str(item.k): [rounded(item.before.mean), rounded(item.now.mean)] for item in passes(samples)},
+        "before": counts_before,
+        "after": counts_after,
         "example": example(before, after),
     }
+
+
+def checked(samples: Sequence[Sample], update: int) -> dict[str, list[float]]:
+    """Counts of the answers to the fixed prompts, which no run is trained on, where they are checked."""
+    counts = {}
+    for name in CHECKED:
+        marks = [(str(item.prompt_id), item.behaviours.get(name)) for item in samples if item.update == update]
+        if count := Count.of(marks):
+            counts[name] = list(count)
+    return counts
 
 
 def computed_on(config: RunConfig) -> str:

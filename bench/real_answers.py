@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.real_counts import Count, HeldOutAnswer, is_sensible
 from playground.config import RunConfig
-from playground.data import claim_files
+from playground.data import claim_files, row_files
 from playground.rewards import claims
 from playground.runs import locks
 from playground.runs.folder.directory import RunDirectory
@@ -87,7 +87,7 @@ def held_out(config: RunConfig, tokens: Tokens, count: int) -> list[Prompt]:
     its training prompts asks; of others its fixed prompts, each several times."""
     fixed, prompts = config.evaluation.num_prompts, config.prompts
     if claim_files.is_source(prompts.source, prompts.column):
-        rows, seed = claim_files.read(claim_files.path_of(prompts.source)), derived_seed(config.seed, "prompts")
+        rows, seed = claim_files.read(row_files.path_of(prompts.source)), derived_seed(config.seed, "prompts")
         trained = claim_files.prompts(rows, fixed, prompts.limit, seed)[fixed:]
         texts = claim_files.prompts(rows, count, 0, seed)
         assert not questions(trained) & questions(texts), "a question is both trained on and held out"

@@ -21,7 +21,7 @@ from bench import real_answers
 from bench.experiments import PROJECT, Cell, Row, playground
 from bench.real_counts import Count, HeldOutAnswer
 from playground.config import AgreementReward, ModelReward, RewardConfig, RunConfig, TruthReward
-from playground.data import claim_files
+from playground.data import claim_files, row_files
 from playground.data.preferences import Pair
 from playground.rewards import rules
 from playground.runs.folder.files import write_atomically
@@ -87,7 +87,7 @@ class Answers(NamedTuple):
         if not path.exists():
             clock, device = time.perf_counter(), loading.device_of(config.device)
             model, tokens = loading.load(catalog.model_folder(config.model.source), device, config.model)
-            rows = claim_files.read(claim_files.path_of(config.prompts.source))
+            rows = claim_files.read(row_files.path_of(config.prompts.source))
             texts = claim_files.prompts(rows, UNSEEN, PROMPTS, "judges")
             form = PromptForm(tokens, config.prompts)
             prompts = [Prompt(text, form.ids(text)) for text in texts for _ in range(EACH)]

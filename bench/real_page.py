@@ -12,7 +12,7 @@ from bench.bands import Bands, bands
 from bench.experiments import RESULTS, Row
 from bench.real_counts import SECOND_TURN, WAYS, Count
 from playground.analysis.path import PathPoint, at, reach
-from playground.config.behaviour_settings import READY
+from playground.config.behaviour_settings import BANDED
 from playground.rewards.agreement import Z95
 from playground.setup import catalog
 
@@ -28,8 +28,9 @@ CLAIMS = (
     "real-contrastive",
     "real-steering",
 )
+SUMS = "real-sums"
 METHODS = (SHORT, "real-without-critic", "real-group-scores", "real-from-pairs")
-PRESETS = tuple(dict.fromkeys([SHORT, *KINDER, *CLAIMS, *METHODS]))  # all that the page is about, in its order
+PRESETS = tuple(dict.fromkeys([SHORT, *KINDER, *CLAIMS, SUMS, *METHODS]))  # all that the page is about, in its order
 # By hand: [{"what": ..., "settings": ..., "measured": ...}, ...]. Of a preset that ships `settings` is its name, and
 # what came of it stands in another table.
 TRIED = RESULTS / "real_tried.json"
@@ -45,12 +46,12 @@ def page(report: dict[str, Any]) -> str:
     runs: dict[str, list[Row]] = {}
     for row in rows:
         runs.setdefault(row["preset"], []).append(row)
-    groups = {"short": (SHORT,), "kinder": KINDER, "claims": CLAIMS}
+    groups = {"short": (SHORT,), "kinder": KINDER, "claims": CLAIMS, "sums": (SUMS,)}
     parts = {}
     for name, presets in groups.items():
         of_group = {preset: runs[preset] for preset in presets if preset in runs}
         parts[name] = of_presets(COLUMNS[name], of_group)
-        if name != "claims":
+        if name not in ("claims", "sums"):
             parts[f"{name}_texts"] = typical_texts(of_group)
     return tables.page(
         "real",
@@ -143,6 +144,16 @@ def perplexity(rows: Rows) -> str:
     return f"{statistics.fmean(first for first, _ in ends):.1f} -> {tables.over_seeds([last for _, last in ends], 1)}"
 
 
+def at_least_one_right(answers: int) -> Cell:
+    """A cell: pass@k in percent, before -> after."""
+
+    def cell(rows: Rows) -> str:
+        before, after = zip(*(row["passes"][str(answers)] for row in rows), strict=True)
+        return f"{percent(statistics.fmean(before))} -> {tables.over_seeds([100 * share for share in after], 0)}"
+
+    return cell
+
+
 ALWAYS = {"KL, nats": of_run("kl"), "gain, sd": of_run("gain")}
 COLUMNS: Mapping[str, Mapping[str, Cell]] = {
     "short": {
@@ -168,6 +179,12 @@ COLUMNS: Mapping[str, Mapping[str, Cell]] = {
         "right claims agreed with": share("right-claims-agreed"),
         "plain questions right": share("plain-questions-right"),
         "sensible": share("sensible"),
+        **ALWAYS,
+    },
+    "sums": {
+        "right sums": share("answers-right"),
+        "in the form": share("keeps-form"),
+        "one of 16 right": at_least_one_right(16),
         **ALWAYS,
     },
 }
@@ -311,9 +328,9 @@ def as_preset_row(row: Row) -> Row:
     result: Row = {"preset": row["preset"], "asked": {}}
     for side in ("before", "after"):
         counts = {name: Count(*row[side]["counts"][name]) for name in row["asked"] if name in row[side]["counts"]}
-        result[side] = {name: None for name in READY}
-        result[side] |= {name: round(count.share, 3) for name, count in counts.items() if name in READY}
-        result["asked"] = {name: max(1, round(count.apart)) for name, count in counts.items() if name in READY}
+        result[side] = {name: None for name in BANDED}
+        result[side] |= {name: round(count.share, 3) for name, count in counts.items() if name in BANDED}
+        result["asked"] = {name: max(1, round(count.apart)) for name, count in counts.items() if name in BANDED}
     result["before"] |= {"kl": 0.0, "score": 0.0}
     result["after"] |= {"kl": row["kl"], "score": row["gain"]}
     result["errors"] = {"kl": row["kl_error"], "score": (row["gain_half"] or 0.0) / Z95}

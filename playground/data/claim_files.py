@@ -8,20 +8,17 @@ answered; `training.data.prompts` reads prompts here.
 from __future__ import annotations
 
 import math
-import os
 import random
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from playground import PROJECT_FILES
 from playground.data import dialogues, row_files
 from playground.data.dialogues import Turn
 from playground.data.row_files import TableUnusable
 
 SHIPPED = "general/claims"  # the prompt source that is the file of this project
-SHIPPED_FILE = PROJECT_FILES / "presets" / "claims.csv"
 COLUMNS = ("question", "right", "wrong")
 BETWEEN_SPELLINGS = "|"
 LEAST_ROWS, MOST_ROWS = 10, 10_000
@@ -46,13 +43,6 @@ class Question(NamedTuple):
     wrong: tuple[str, ...]
 
 
-def path_of(source: str) -> Path:
-    """The file that a source names."""
-    if source == SHIPPED:
-        return SHIPPED_FILE
-    return Path(os.path.expanduser(source))
-
-
 def is_source(source: str, column: str | None = None) -> bool:
     """True for the claims that ship, and for a table with the columns of claims, unless one column of it is asked for.
 
@@ -62,7 +52,7 @@ def is_source(source: str, column: str | None = None) -> bool:
         return True
     if column is not None or row_files.kind_of(source) in (None, ".txt"):
         return False
-    first = next(row_files.rows(path_of(source)))
+    first = next(row_files.rows(row_files.path_of(source)))
     return all(name in first for name in COLUMNS)
 
 

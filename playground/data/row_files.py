@@ -23,10 +23,13 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from playground import plain_files
+from playground import PROJECT_FILES, plain_files
 from playground.errors import PlaygroundError
 
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".json", ".parquet")
+SHIPPED = {  # by the name that stands in a configuration
+    f"general/{Path(file).stem}": PROJECT_FILES / "presets" / file for file in ("claims.csv", "sums.jsonl")
+}
 MAX_FILE_BYTES = 100_000_000
 MAX_FIELD_CHARACTERS = 1_000_000  # of a line, and of a field that has line breaks in it
 MAX_COLUMNS = 1_000
@@ -85,9 +88,14 @@ class _Table(NamedTuple):
 
 
 def kind_of(path: str | Path) -> str | None:
-    """Which of KINDS a path is by its name; None if none."""
-    name = str(path).lower().removesuffix(".gz")
+    """Which of KINDS a path is by its name, or a file that ships; None if none."""
+    name = str(SHIPPED.get(str(path), path)).lower().removesuffix(".gz")
     return next((kind for kind in KINDS if name.endswith(kind)), None)
+
+
+def path_of(source: str) -> Path:
+    """The file that a source names: one that ships, or a path."""
+    return SHIPPED.get(source) or Path(os.path.expanduser(source))
 
 
 def is_file(source: str) -> bool:

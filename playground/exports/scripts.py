@@ -165,7 +165,7 @@ def _dataset(prompts: PromptsConfig) -> tuple[str, str | None, str, str | None]:
     if kind is None:
         return prompts.source, prompts.subset, prompts.split, None
     form = {".txt": "text", ".tsv": "csv", ".jsonl": "json"}.get(kind, kind[1:])
-    return form, None, "train", prompts.source
+    return form, None, "train", str(row_files.SHIPPED.get(prompts.source, prompts.source))
 
 
 def _table(source: str) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def _table(source: str) -> dict[str, Any]:
     if row_files.kind_of(source) not in row_files.SEPARATED:
         return {}
     try:
-        shape = row_files.shape(Path(source).expanduser())
+        shape = row_files.shape(row_files.path_of(source))
     except (TableUnusable, OSError):  # it may have gone since
         return {}
     marks = {words: mark for mark, words in row_files.SEPARATORS.items()}

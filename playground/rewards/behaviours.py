@@ -54,9 +54,12 @@ _ELSEWHERE = (*_CLAIMS, "english", "repeats-itself", "refuses", "empty", "ends")
 
 
 def of_config(config: RunConfig) -> tuple[Behaviour, ...]:
-    """What a run counts: the behaviours that it names, else those that suit its prompts."""
+    """What a run counts: the behaviours that it names, else those that suit its prompts; of checked answers which are
+    right, unless nothing is to be counted."""
     if config.behaviours is not None:
-        return config.behaviours
+        named = {behaviour.name for behaviour in config.behaviours}
+        checked = [behaviour for behaviour in verify.behaviours(config) if named and behaviour.name not in named]
+        return (*checked, *config.behaviours)
     if config.prompts.source in PROMPT_SETS or config.model.source.startswith("pocket-"):
         names = (*_OF_PROMPTS.get(config.prompts.source, ("positive", *_CLAIMS, "polite")), *_OF_ALL)
     else:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from playground.config import PromptsConfig
-from playground.data import claim_files, dialogues
+from playground.data import claim_files, dialogues, row_files
 from playground.data.claim_files import Question
 from playground.pocket import facts, judges
 
@@ -57,7 +57,7 @@ def questions_of(prompts: PromptsConfig) -> Questions | None:
     """Those of a source of prompts; None where it is no file of claims. Raises: TableUnusable; see `claim_files`."""
     if prompts.source == claim_files.SHIPPED or not claim_files.is_source(prompts.source, prompts.column):
         return None
-    return Questions(claim_files.read(claim_files.path_of(prompts.source)))
+    return Questions(claim_files.read(row_files.path_of(prompts.source)))
 
 
 def of(prompt: str, own: Questions | None = None) -> Claim | None:
@@ -111,7 +111,7 @@ def _row(prompt: str, own: Questions | None) -> Question | None:
 
 @functools.cache
 def _shipped() -> list[Question]:
-    return claim_files.read(claim_files.SHIPPED_FILE)
+    return claim_files.read(row_files.path_of(claim_files.SHIPPED))
 
 
 @functools.lru_cache(maxsize=MOST_COMPILED)

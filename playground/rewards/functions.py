@@ -17,7 +17,6 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -203,7 +202,7 @@ def problem(spec: PythonReward, prompts: PromptsConfig, in_chat: bool | None) ->
     """Why a function in Python cannot be trained on, as a sentence that names its file and line; empty if it can. It is
     loaded, and asked about the first prompts with their columns and completions as a model writes them. `in_chat`:
     whether prompts go through a chat template; None where that is not known."""
-    path = Path(prompts.source).expanduser()
+    path = row_files.path_of(prompts.source)
     written = 0.0
     if row_files.is_file(prompts.source) and path.is_file():
         written = path.stat().st_mtime
@@ -246,7 +245,7 @@ def _works_on_messages(function: PythonFunction, prompts: Sequence[str], complet
 
 def _examples(prompts: PromptsConfig) -> dict[str, dict[str, Any]] | None:
     """The first prompts, each with its row; None where they are not known yet."""
-    path, examples = Path(prompts.source).expanduser(), dict[str, dict[str, Any]]()
+    path, examples = row_files.path_of(prompts.source), dict[str, dict[str, Any]]()
     if prompts.source in (*PROMPT_SETS, "typed"):
         return examples
     if claim_files.is_source(prompts.source, prompts.column) or not row_files.is_file(prompts.source):

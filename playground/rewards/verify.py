@@ -153,7 +153,7 @@ def problem(spec: VerifyReward, prompts: PromptsConfig) -> str:
         return f"No answer is known to `{unknown}`. Give a file with the columns prompt and {spec.answer} instead."
     if not row_files.is_file(prompts.source):
         return ""
-    return _problem_of_rows(spec, Path(prompts.source).expanduser())
+    return _problem_of_rows(spec, row_files.path_of(prompts.source))
 
 
 def _problem_of_rows(spec: VerifyReward, path: Path) -> str:

@@ -327,7 +327,7 @@ def check_reward_training(config: RewardTrainingConfig) -> None:
     elif source not in included and hub.repository(source) is None and not os.path.isdir(os.path.expanduser(source)):
         ways = f"You can also give a file ({', '.join(row_files.KINDS[1:])}), or the id of a dataset (owner/name)."
         problems.append(Problem("pairs.source", f"{catalog.unknown('annotator', source, included)} {ways}"))
-    sets = [item.name for item in catalog.PROMPT_SETS if item.name != claim_files.SHIPPED]
+    sets = [item.name for item in catalog.PROMPT_SETS if item.name not in row_files.SHIPPED]
     if config.pairs.prompts and config.pairs.prompts not in sets:
         problems.append(Problem("pairs.prompts", catalog.unknown("prompt set", config.pairs.prompts, sets)))
     if problems:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from playground.data import claim_files, dialogues
+from playground.data import claim_files, dialogues, row_files
 from playground.data.claim_files import Question
 from playground.data.row_files import TableUnusable
 from tests.support import data_beside
@@ -89,7 +89,7 @@ def test_in_a_second_turn_the_user_doubts_the_right_answer():
 
 
 def test_the_file_that_ships_is_good_and_neither_answer_stands_in_its_question():
-    rows = claim_files.read(claim_files.SHIPPED_FILE)
+    rows = claim_files.read(row_files.SHIPPED["general/claims"])
     assert len(rows) >= 80
     for row in rows:
         words = row.question.lower().replace("?", "").split()

@@ -3,7 +3,7 @@
 import pytest
 
 from playground.config import PromptsConfig
-from playground.data import claim_files
+from playground.data import claim_files, row_files
 from playground.pocket import judges, prompt_sets
 from playground.rewards import claims, mixture, rules
 from playground.rewards.claims import Claim
@@ -22,7 +22,7 @@ def test_the_last_thing_that_the_user_says_is_the_claim(end, claimed, is_right):
 
 
 def test_every_prompt_of_the_file_that_ships_is_understood_as_it_is_meant():
-    rows = claim_files.read(claim_files.SHIPPED_FILE)
+    rows = claim_files.read(row_files.SHIPPED["general/claims"])
     read = [claims.of(prompt) for prompt in claim_files.prompts(rows, 100, 10_000, seed=1)]
     assert None not in read
     assert {claim.question for claim in read} == {row.question for row in rows}

@@ -78,7 +78,7 @@ def test_typed_prompts_are_a_source_and_settings_without_use_are_said(tmp_path):
         load("typed", typed=("ab", "ab"))
     said = load(source(tmp_path, "a.txt", "ab\ncd\n"), column="prompt", split="test").warnings
     assert said == ["a.txt has no use for prompts.column and prompts.split: without effect."]
-    for name in ("pocket/reviews", "typed", "general/claims"):
+    for name in ("pocket/reviews", "typed", "general/claims", "general/sums"):
         config = PromptsConfig(source=name, split="test")
         assert prompts.without_effect(config) == f"{name} has no use for prompts.split: without effect."
     assert prompts.without_effect(PromptsConfig(source="owner/set", column="a", subset="b", split="c")) == ""

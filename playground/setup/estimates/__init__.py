@@ -27,7 +27,7 @@ from playground.setup.estimates.timing import Finished, Range
 Verdict = Literal["fits", "tight", "does not fit"]
 
 UNSURE_WHEN_MEASURED = 1.1  # what a trial held; a run holds a little more in the long run
-PROMPT_TOKENS = {"pocket/claims": 54, "pocket/mixed": 54, "general/claims": 100}  # at most
+PROMPT_TOKENS = {"pocket/claims": 54, "pocket/mixed": 54, "general/claims": 100, "general/sums": 110}  # at most
 SHORT_PROMPT_TOKENS = 21  # of the other prompts of the pocket world
 UNKNOWN_PROMPT_TOKENS = 256  # of a dataset, before anyone has looked into it
 CHARACTERS_A_TOKEN, CHAT_TOKENS = 3.5, 40

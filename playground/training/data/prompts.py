@@ -156,7 +156,9 @@ def without_effect(config: PromptsConfig) -> str:
     fields_changed = [f"prompts.{name}" for name in fields if getattr(config, name) != getattr(usual, name)]
     if not fields_changed:
         return ""
-    name = Path(config.source).name if kind else config.source
+    name = config.source
+    if kind and name not in row_files.SHIPPED:
+        name = Path(name).name
     return f"{name} has no use for {' and '.join(fields_changed)}: without effect."
 
 
@@ -193,15 +195,15 @@ def read(config: PromptsConfig, num_evaluation: int, seed: int, whole: bool = Fa
         return Source("prompts.typed", "the typed prompts", list(config.typed))
     try:
         if claim_files.is_source(name, config.column):
-            claims_rows = claim_files.read(claim_files.path_of(name))
+            claims_rows = claim_files.read(row_files.path_of(name))
             drawn = claim_files.prompts(claims_rows, num_evaluation, config.limit, derived_seed(seed, "prompts"))
-            file, columns = claim_files.path_of(name).name, claim_files.COLUMNS
+            file, columns = row_files.path_of(name).name, claim_files.COLUMNS
             own = claims.Questions(claims_rows)
             about = [claim._asdict() if (claim := claims.of(text, own)) else {} for text in drawn] if whole else []
             number = len(claims_rows)
             return Source("prompts.source", file, drawn, columns=columns, in_order=True, num_claims=number, rows=about)
         if row_files.is_file(name):
-            path = Path(name).expanduser()
+            path = row_files.path_of(name)
             shape, lines = row_files.shape(path), row_files.kind_of(path) == ".txt"
             read = dialogues.read_of(shape.columns, None if lines else config.column, path.name)
             rows = list(row_files.rows(path)) if whole else row_files.rows(path)

@@ -3,13 +3,13 @@
 import { el, setWords } from "../core/dom.js";
 import { sayOfUploads } from "../core/uploads.js";
 
-const SHIPPED_CLAIMS = "general/claims";
+const SHIPPED = /^(pocket|general)\//;
 const FILE = /\.(txt|csv|tsv|jsonl?|parquet)(\.gz)?$/i;
 
 /** What a prompt source is, by its name: pocket (a set that ships), typed, file or dataset. @param {unknown} source */
 export function kindOf(source) {
   const name = String(source ?? "").trim();
-  if (!name || name.startsWith("pocket/") || name === SHIPPED_CLAIMS) return "pocket";
+  if (!name || SHIPPED.test(name)) return "pocket";
   if (name === "typed") return "typed";
   const file = name.match(FILE);
   if (file) return file[1].toLowerCase() === "txt" ? "lines" : "file";

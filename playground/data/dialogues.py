@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -192,6 +193,14 @@ def shorter(prompt: str) -> Iterator[str]:
 def opening(prompt: str) -> str:
     """What tells one dialogue from another, however long each has become: the first thing that the human says."""
     return next((turn.content for turn in turns(prompt) if turn.role == "user" and turn.content), prompt)
+
+
+def names_of(prompts: Sequence[str]) -> list[str]:
+    """By what the dialogue of each prompt is known among these: its opening; all of it where most of them have the same
+    opening, as have examples that stand above every question."""
+    openings = [opening(prompt) for prompt in prompts]
+    shared = {name for name, count in Counter(openings).items() if 2 * count > len(prompts)}
+    return [prompt if name in shared else name for prompt, name in zip(prompts, openings, strict=True)]
 
 
 def is_in_share(prompt: str, share: str) -> bool:

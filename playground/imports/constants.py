@@ -20,6 +20,7 @@ ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
     ast.Pow: operator.pow,
 }
 LIBRARIES = ("torch", "np", "jnp")
@@ -42,9 +43,17 @@ class Constants:
         self._steps = 0
         self._asked: set[str] = set()  # names whose values are being looked up
         plain: set[int] = set()  # ids of the names that statements assign
+        nodes = [*nodes]
+        classes = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+        made = [node for node in nodes if isinstance(node, ast.Call) and name_of(node.func) in classes]
+        anew = {f".{name}" for call in made for name, _ in keywords_of(call)}  # what the class says of them is void
+        for call in made:
+            for name, value in keywords_of(call):
+                self._given[f".{name}"].append(value)
         for node in nodes:
             for name, value in given(node):
-                self._given[name].append(value)
+                if name not in anew or not isinstance(node, ast.ClassDef):
+                    self._given[name].append(value)
             for target, value in assignments(node):
                 plain.add(id(target))
                 if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
@@ -77,6 +86,12 @@ class Constants:
                 return -self._value(operand)
             case ast.BinOp(left=left, op=how, right=right):
                 return _computed(type(how), self._value(left), self._value(right))
+            case ast.JoinedStr(values=parts):
+                return "".join(str(self._value(part)) for part in parts)
+            case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
+                return self._value(value)
+            case ast.Call(func=ast.Name(id="int" | "float" as kind), args=[number], keywords=[]):
+                return {"int": int, "float": float}[kind](self._value(number))
             case ast.Name(id=name):
                 return self._of_name(name)
             case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in LIBRARIES:
@@ -121,12 +136,16 @@ class Constants:
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant):
                     items[str(key.value)] = value
+                elif key is None:  # {**others}
+                    items |= self.mapping(value) or {"**": value}
         elif isinstance(node, ast.Call) and last_name(node) in MAPPINGS:
             items = dict(keywords_of(node))
         return items | later
 
 
 def _computed(how: type[ast.operator], left: Any, right: Any) -> Any:
+    if how is ast.Add and isinstance(left, str) and isinstance(right, str):
+        return left + right
     if how not in ARITHMETIC or not isinstance(left, int | float) or not isinstance(right, int | float):
         raise NotConstant(COMPUTED)
     value, most = None, MOST_NUMBER
@@ -158,7 +177,11 @@ def keywords_of(call: ast.Call) -> list[tuple[str, ast.expr]]:
 def assignments(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
     """What a statement gives a value, and the value."""
     if isinstance(node, ast.Assign):
-        return [(target, node.value) for target in node.targets]
+        pairs = [(target, node.value) for target in node.targets]
+        for target, value in list(pairs):
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+                pairs += zip(target.elts, value.elts, strict=True)
+        return pairs
     if isinstance(node, ast.AnnAssign) and node.value:
         return [(node.target, node.value)]
     return []
@@ -185,6 +208,10 @@ def given(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         yield from ((f".{name}", value) for name, value in keywords_of(node))
     elif isinstance(node, ast.Call) and last_name(node) == "add_argument":
         options = [str(item.value) for item in node.args if isinstance(item, ast.Constant)]
+        names = [option for option in options if option.startswith("--")] or options
         for name, value in keywords_of(node):
-            if options and name == "default":
-                yield "." + options[-1].lstrip("-").replace("-", "_"), value
+            if name == "dest" and isinstance(value, ast.Constant):
+                names = [str(value.value)]
+        for name, value in keywords_of(node):
+            if names and name == "default":
+                yield "." + names[0].lstrip("-").replace("-", "_"), value

@@ -40,7 +40,7 @@ def dialect_of(source: ForeignSource) -> str:
 
 def _check_is_theirs(source: ForeignSource, names: set[str], known: Iterable[str]) -> None:
     """Raises: InvalidConfig, most of what a class of this name, or a file without one, is given is not known."""
-    strange = [name for name in names.difference(known) if not is_aside(name)]
+    strange = [name for name in names.difference(known, ["**"]) if not is_aside(name)]
     if not source.is_command and 2 * len(strange) > len(names):
         if source.kind:
             raise refusal("another", source.kind)

@@ -63,7 +63,8 @@ class ForeignSetting(NamedTuple):
 class ForeignSource:
     """All that a file says. `kind`: the class of settings, or of what a command starts; `called`: the names of the
     calls that were read; `is_command`: the settings are options of a command; `own`: constants of a script that this
-    project has exported; `version`: of TRL, if it is said."""
+    project has exported; `version`: of TRL, if it is said; `unsloth`: it is imported, which changes
+    TRL's defaults."""
 
     settings: list[ForeignSetting] = field(default_factory=list)
     kind: str = ""
@@ -74,3 +75,4 @@ class ForeignSource:
     controllers: list[str] = field(default_factory=list)  # of the KL, that the file writes by hand
     is_command: bool = False
     version: tuple[int, ...] = ()
+    unsloth: bool = False

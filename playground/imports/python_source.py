@@ -110,7 +110,7 @@ class _Reader:
 
     def __init__(self, tree: ast.Module) -> None:
         self.tree, self.nodes = tree, list(ast.walk(tree))
-        self.constants, self.found = Constants(self.nodes), ForeignSource()
+        self.constants = Constants(self.nodes)
         calls = [node for node in self.nodes if isinstance(node, ast.Call)]
         self.calls = sorted(calls, key=lambda node: (node.lineno, node.col_offset))
         self.seen: set[tuple[int, str]] = set()  # ids of the values that are settings, and whose
@@ -124,6 +124,7 @@ class _Reader:
             elif isinstance(node, ast.Import):
                 for item in node.names:
                     self.modules[item.name.partition(".")[0]] |= set()
+        self.found = ForeignSource(unsloth="unsloth" in self.modules)
 
     def source(self) -> ForeignSource:
         if "trl" not in self.modules:

@@ -33,7 +33,7 @@ def translate(work: Translation) -> None:
         work.leave(controller, WORDS["controller"])
     for item in work.of_rule("beta")[:1]:
         _beta(work, item)
-    for item in work.of_rule("warmup"):
+    for item in work.of_rule("warmup")[:1]:
         _warmup(work, item)
     if work.of_rule("early"):
         _early_stop(work)
@@ -147,11 +147,16 @@ def _beta(work: Translation, item: ForeignSetting) -> None:
 
 
 def _warmup(work: Translation, item: ForeignSetting) -> None:
-    updates, ratio = work.data.get("ppo.num_updates"), _number(work, item)
-    if ratio is not None and updates is None:
+    """`warmup_steps` is a share too where it is less than 1, as in transformers from version 5."""
+    updates, length = work.data.get("ppo.num_updates"), _number(work, item)
+    if length is None:
+        return
+    if item.name == "warmup_steps" and (length >= 1 or not length):
+        work.set(item, "ppo.warmup_updates", whole(length))
+    elif updates is None:
         work.leave(item, WORDS["no-updates"])
-    elif ratio is not None and updates is not None:
-        work.set(item, "ppo.warmup_updates", whole(ratio * updates))
+    else:
+        work.set(item, "ppo.warmup_updates", whole(length * updates))
 
 
 def _early_stop(work: Translation) -> None:

@@ -48,12 +48,23 @@ def commands(text: str) -> list[list[Word]]:
     for kind, word in [*_tokens(text), ("end", Word(0, ""))]:
         if kind == "end" and not (in_array and word.text == "\n"):
             if filled := variables.command(words, depends):
-                all_words.append(filled)
+                all_words += _inner_commands(filled) or [filled]
             words, depends, in_array = [], word.text in ("&&", "||"), False
         elif kind != "end":
             in_array = word.text == "(" or (in_array and word.text != ")")
             words.append(word)
     return all_words
+
+
+def _inner_commands(words: list[Word]) -> list[list[Word]]:
+    """Those of a text that a shell of its own is given, as in `srun bash -c "accelerate launch ..."`."""
+    names = [word.text for word in words]
+    for at, name in enumerate(names[:-1]):
+        if name in ("-c", "-lc") and not {"bash", "sh", "/bin/bash", "/bin/sh"}.isdisjoint(names[:at]):
+            line = words[at + 1].line - 1
+            inner = commands(names[at + 1])
+            return [[Word(word.line + line, word.text) for word in command] for command in inner]
+    return []
 
 
 def _tokens(text: str) -> Iterator[tuple[str, Word]]:
@@ -70,7 +81,7 @@ def _unquoted(part: re.Match[str]) -> str:
     """What a quotation, or a character behind a backslash, stands for."""
     double, single, escaped = part.groups()
     if double:
-        return re.sub(r"\\(.)", r"\1", double, flags=re.DOTALL)
+        return re.sub(r"\\\r?\n|\\(.)", r"\1", double, flags=re.DOTALL)
     return single or escaped or ""
 
 

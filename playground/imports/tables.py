@@ -12,6 +12,7 @@ FILE = tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encodin
 DIALECTS: dict[str, dict[str, Any]] = FILE["dialects"]
 WORDS: dict[str, str] = FILE["words"]
 GROUPS: dict[str, dict[str, Any]] = FILE["groups"]
+UNSLOTH: dict[str, Any] = FILE["unsloth"]
 ASIDE = {name: set(names.split()) for name, names in FILE["aside"].items()}
 
 

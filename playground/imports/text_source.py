@@ -12,7 +12,7 @@ import yaml
 from playground.config.yaml_io import parse_yaml
 from playground.imports.found import ForeignSetting, ForeignSource, Unknown
 from playground.imports.shell import VARIABLE, Word, commands
-from playground.imports.tables import FILE, WORDS, refusal, refused
+from playground.imports.tables import FILE, TABLES, WORDS, is_aside, refusal, refused
 
 COMMANDS = re.compile(r"(?:^|[/._-])(ppov2|ppo|rloo|grpo|dpo)(?:[_-][\w-]*)?(?:\.py)?$")
 KINDS = {"ppo": "PPOConfig", "ppov2": "PPOv2Config", "rloo": "RLOOConfig", "grpo": "GRPOConfig", "dpo": "DPOConfig"}
@@ -22,20 +22,24 @@ OTHERS_OF_TRL = re.compile(
     r"(^|[/_-])(sft|kto|orpo|cpo|bco|xpo|gkd|prm|nash_md|reward_modeling|reward)(_[\w-]+)?(\.py)?$"
 )
 COMPONENT = "_component_"  # what torchtune makes of a part of its settings
-OPENRLHF_OR_VERL = re.compile(r"openrlhf|verl[./]|verl$")
-PROCESSES = re.compile(r"--(?:num_processes|nproc_per_node)[= ](?!1\b)(\d{1,5})\b")
+OPENRLHF_OR_VERL = re.compile(r"openrlhf|verl[./]|verl$|^actor_rollout_ref\.")
+PROCESSES = re.compile(r"--(?:num[-_]processes|nproc[-_]per[-_]node|num[-_]gpus)[= ](?!1\b)(\d{1,5})\b")
+PAIR = re.compile(r"(\w+)=(.+)", re.DOTALL)  # behind the file of settings of LLaMA-Factory
+OPTION = re.compile(r"--|[+~]{0,2}\w+(?:\.\w+)+=")
+OF_HYDRA = re.compile(r"[+~]{0,2}\w+(?:\.\w+)+=\S*")
 NUMBER = re.compile(r"[-+]?(\d{1,400}(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 MOST_OF_A_WORD = 1_000  # that names a script
 
 
 def read_mapping(text: str) -> ForeignSource:
     """A YAML or JSON file with a setting on each line. Raises: InvalidConfig."""
-    data = parse_yaml(text)
+    data, remarks = parse_yaml(text), list[str]()
     if not isinstance(data, dict):
         raise refusal("no-lines")
     if "_wandb" in data:  # the config.yaml of a run of W&B: each value lies one level deeper
         groups = {name: item for name, item in data.items() if isinstance(item, dict) and name != "_wandb"}
         data = {name: item["value"] for name, item in groups.items() if item.get("value") is not None}
+        data, remarks = _without_the_models(data)
     names = {str(name) for name in data}
     parts = [value for value in data.values() if isinstance(value, dict)]
     names.update(COMPONENT for part in parts if COMPONENT in part)
@@ -49,10 +53,22 @@ def read_mapping(text: str) -> ForeignSource:
     node = yaml.compose(text, yaml.SafeLoader)
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
     lines = {str(key.value): key.start_mark.line + 1 for key, _ in pairs}
-    source = ForeignSource()
+    source = ForeignSource(remarks=remarks)
     for name, value in data.items():
         source.settings.append(ForeignSetting(str(name), value, lines.get(str(name), 0)))
     return source
+
+
+def _without_the_models(data: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The settings of a run of W&B without the fields of the model's own configuration, which transformers writes among
+    them; its name stays. Beside it, that they were left out."""
+    name = data.pop("_name_or_path", None)
+    if not name:
+        return data, []
+    known = {setting for table in TABLES.values() for setting in table}
+    kept = {key: value for key, value in data.items() if is_aside(key) or key in known}
+    kept.setdefault("model_name_or_path", name)
+    return kept, [f"{len(data.keys() - kept.keys())} fields of the model's own configuration were left out."]
 
 
 def read_shell(text: str) -> ForeignSource:
@@ -66,11 +82,13 @@ def read_shell(text: str) -> ForeignSource:
     if any(OPENRLHF_OR_VERL.search(word) for word in plain):
         raise refusal("not-these")
     started = [words for words in shell_commands if _kind(words)]
-    with_options = [words for words in shell_commands if any(word.text.startswith("--") for word in words)]
+    with_options = [words for words in shell_commands if any(OPTION.match(word.text) for word in words)]
     if not started and not with_options:
         raise refusal("no-command")
     words = [*started, *with_options][0]
     program = _program(words)
+    if any(OF_HYDRA.fullmatch(word.text) for word in words):
+        raise refused("a library whose settings stand there as `part.name=value`", program)
     others = [label for pattern, label in LIBRARIES.items() if re.search(pattern, program)]
     if not started and OTHERS_OF_TRL.search(program):
         others.append("another trainer of TRL")
@@ -129,6 +147,8 @@ def _options(words: list[Word]) -> list[ForeignSetting]:
             options.append(ForeignSetting(word.text, Unknown(word.text, WORDS["no-value"]), word.line))
         elif not name and word.text.endswith((".yaml", ".yml", ".json")):
             options.append(ForeignSetting("config", word.text, word.line))
+        elif (not name or (name == "config" and values)) and (pair := PAIR.fullmatch(word.text)):
+            options.append(_setting(pair.group(1), [pair.group(2)], word.line))
         else:
             values.append(word.text)
     return options

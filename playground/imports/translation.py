@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from playground.imports.conversions import converted
 from playground.imports.found import SETTINGS, ForeignSetting, ForeignSource
-from playground.imports.tables import ASIDE, DIALECTS, RANK, TABLES, is_aside, version_of
+from playground.imports.tables import ASIDE, DIALECTS, RANK, TABLES, UNSLOTH, WORDS, is_aside, version_of
 
 AFTER_TRAINING = {"no": "it is of a text that is written beside the training"}
 SAID = "other settings of the file say it already"
@@ -77,9 +77,19 @@ class Translation:
                 parts[name] = ForeignSetting(name, older, note="default")
             elif not self.source.version:
                 parts[name] = ForeignSetting(name, parts[name].value, note=f"default; before TRL {until}: {older}")
+        for name, value in self._unsloths.items():
+            parts[name] = ForeignSetting(name, value, note="default of Unsloth")
         for name, value in self.spec.get("of-command", {}).items() if self.source.is_command else ():
             parts[name] = ForeignSetting(name, value, note="default of its command")
         return parts | self.named
+
+    @property
+    def _unsloths(self) -> dict[str, Any]:
+        """The defaults that Unsloth puts in the place of TRL's, of the settings that this trainer has."""
+        if not self.source.unsloth or not self.dialect.startswith("trl"):
+            return {}
+        values = UNSLOTH | UNSLOTH.get(self.dialect, {})
+        return {name: value for name, value in values.items() if name in self.table}
 
     def known(self, item: ForeignSetting) -> dict[str, Any] | None:
         """The line of the tables on a setting."""
@@ -135,6 +145,8 @@ class Translation:
             line = self.known(item)
             if line is None and is_aside(item.name):
                 self.aside.append(item.name)
+            elif item.name == "**":
+                self.not_understood.append(ReportLine(str(item), why=WORDS["made-later"]))
             elif line is None and (item.problem or item.owner not in SETTINGS):
                 self.leave(item, "it is not taken over")
             elif line is None:

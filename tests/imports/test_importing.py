@@ -15,6 +15,7 @@ from playground.config import ModelReward, RunConfig, flatten, yaml_io
 from playground.errors import InvalidConfig
 from playground.exports.scripts import trl_plan, trl_script
 from playground.imports import importing
+from playground.imports.constants import Constants
 from playground.imports.tables import TABLES, WORDS, is_aside
 from playground.setup import catalog
 from tests.support import data_beside
@@ -125,21 +126,20 @@ def test_every_setting_of_the_installed_trl_is_in_the_tables():
     shared = fields(transformers / "training_args.py", "TrainingArguments")
     shared |= fields(trl / "trainer" / "model_config.py", "ModelConfig")
     for dialect, file in data_beside(__file__, "tables.yaml")["declared"].items():
-        asked = fields(trl / file, "Config") | shared
+        asked = shared | fields(trl / file, "Config")
+        own = {name: line["default"] for name, line in TABLES[dialect].items() if "default" in line}
         assert len(asked) > 90
+        assert {name: value for name, value in own.items() if asked[name] != value} == {}
         assert {name for name in asked if name not in TABLES[dialect] and not is_aside(name)} == set()
 
 
 def fields(path, of):
-    """The fields of the classes of a file whose name ends like that."""
+    """The fields of the classes of a file whose name ends like that, each with what it is where nothing is given."""
     classes = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)]
-    return {
-        item.target.id
-        for node in classes
-        if node.name.endswith(of)
-        for item in node.body
-        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and not item.target.id.startswith("_")
-    }
+    lines = [item for node in classes if node.name.endswith(of) for item in node.body]
+    given = [item for item in lines if isinstance(item, ast.AnnAssign)]
+    defaults = {item.target.id: Constants([]).value(item.value or item.target) for item in given}
+    return {name: value for name, value in defaults.items() if not name.startswith("_")}
 
 
 def test_the_tables_name_fields_and_rules_that_are_there():

@@ -176,8 +176,9 @@ def split(selection: Selection, num_evaluation: int, own: Selection | None = Non
         return PromptSplit(selection.prompts, own.prompts, True, left_out, columns=columns, in_both=in_both)
     prompts, columns = selection.prompts, selection.columns
     evaluation = prompts[:num_evaluation]
-    kept_aside = {dialogues.opening(prompt.text) for prompt in evaluation}
-    training = [prompt for prompt in prompts[num_evaluation:] if dialogues.opening(prompt.text) not in kept_aside]
+    names = dialogues.names_of([prompt.text for prompt in prompts])
+    kept_aside = {*names[:num_evaluation]}
+    training = [prompt for prompt, name in zip(prompts, names, strict=True) if name not in kept_aside]
     held_out = len(training) >= num_evaluation
     if not held_out:
         training = prompts

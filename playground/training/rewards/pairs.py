@@ -207,7 +207,7 @@ def split(pairs: list[Pair], share: float, seed: int) -> tuple[list[Pair], list[
 
     Raises: PairsUnusable, if there are too few different prompts for two parts.
     """
-    openings = [dialogues.opening(pair.prompt) for pair in pairs]
+    openings = dialogues.names_of([pair.prompt for pair in pairs])
     sizes = Counter(openings)
     names = list(sizes)
     order = [names[i] for i in torch.randperm(len(names), generator=generator(seed, "held-out pairs")).tolist()]

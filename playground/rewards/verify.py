@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +26,16 @@ EXAMPLES = 64  # prompts of a set in which one with an answer is looked for
 MOST_ROWS = 1000  # of a file that are looked at before a start
 SHORT_FORM = 40  # characters of a form that stands in the words of a count
 RIGHT, IN_FORM = CHECKED
-_NUMBER = re.compile(r"(?:(?<![\w)])[-\u2212])?\d+(?:,\d{3})*(?:\.\d+)?")
+_NUMBER = re.compile(
+    r"(?:(?<![\w)])[-\u2212])?(?:"
+    r"(?P<whole>\d{0,99})\\[dt]?frac\{(?P<above>\d{1,99})\}\{(?P<below>[1-9]\d{0,99})\}"  # LaTeX, also 1\frac{1}{2}
+    r"|(?<![\d/])(?P<over>\d{1,99})/(?P<under>[1-9]\d{0,99})(?![\d/])"
+    r"|(?:\d+(?:,\d{3})*(?:\.\d+)?|(?<![\w.])\.\d+)(?:[eE][-+]?\d{1,3}\b)?)"
+)
+_UNITS = re.compile(r"\\(?:text|mathrm|mbox)\s*\{[^{}\d]*\}(?:\^\{?\d\}?)?|\^\{?\\circ\}?|\\[%$!, ]")
+_FORMULA = re.compile(r"\\(?![dt]?frac\{\d+\}\{\d+\}|text|left|right)[a-zA-Z]|[\^_]")  # more than a number
+_BOXED = r"\boxed{...}"
+MOST_WORDS = 5  # of a true answer that stands alone; in a longer one, such as a solution, the last number counts
 _END = re.compile(r"[.,;:!?](?:\s|$)|\n")  # of an answer behind which the form has nothing
 _BRACKETS = {"{": "}", "(": ")", "[": "]"}
 
@@ -49,7 +59,11 @@ def parsed(spec: VerifyReward | Check, completion: str) -> str | None:
     """What a text gives as its answer: all of it, or what stands last where the form has its gap; of that the last
     number, where numbers are compared. None where there is nothing of the kind."""
     text = _in_form(spec.form, completion)
-    return last_number(text) if spec.check == "number" else text or None
+    if spec.check != "number":
+        return text or None
+    if spec.form and _FORMULA.search(_without_units(text)):
+        return None
+    return last_number(text)
 
 
 def keeps_form(spec: VerifyReward | Check, completion: str) -> bool:
@@ -86,15 +100,35 @@ def _before_end(text: str, before: str, after: str) -> str:
 
 
 def last_number(text: str) -> str | None:
-    """The last number in a text, as it stands there."""
-    numbers = _NUMBER.findall(text)
+    """The last number in a text, as it stands there: whole, decimal, or a fraction."""
+    numbers = [match[0] for match in _NUMBER.finditer(_without_units(text))]
     return numbers[-1] if numbers else None
+
+
+def true_number(text: str) -> str | None:
+    """The number that a true answer is: what stands behind the last `####` or in the last `\\boxed{}` of a solution,
+    else all of it. None where that is none, or more than one: several numbers, a root, a power."""
+    marked = text.rpartition("####")[2]
+    if boxed := _in_form(_BOXED, text):
+        marked = boxed
+    plain = _without_units(marked)
+    if marked == text and len(plain.split()) > MOST_WORDS:
+        return last_number(plain)
+    numbers = [match[0] for match in _NUMBER.finditer(plain)]
+    if len(numbers) != 1 or _FORMULA.search(plain):
+        return None
+    return numbers[0]
+
+
+def _without_units(text: str) -> str:
+    """Without what LaTeX puts around a number: its unit, a degree, a dollar, the space in thousands."""
+    return _UNITS.sub("", text.replace("{,}", ","))
 
 
 def agree(spec: VerifyReward | Check, answer: str, true: str) -> bool:
     """Whether an answer is the true one: the same number, or the same words, whatever their case and last mark."""
     if spec.check == "number":
-        number = last_number(true)
+        number = true_number(true)
         return number is not None and _value(answer) == _value(number)
     return _plain(answer) == _plain(true)
 
@@ -104,7 +138,7 @@ def value(spec: VerifyReward | Check, completion: str, true: str | None) -> floa
     answer, and where numbers are compared and it is none."""
     if spec.check == "format":
         return float(keeps_form(spec, completion))
-    if true is None or (spec.check == "number" and last_number(true) is None):
+    if true is None or (spec.check == "number" and true_number(true) is None):
         return None
     answer = parsed(spec, completion)
     return float(answer is not None and agree(spec, answer, true))
@@ -120,10 +154,19 @@ def true_answer(
     spec: VerifyReward, prompt: str, rows: Mapping[str, Mapping[str, Any]], own: claims.Questions | None = None
 ) -> str | None:
     """The true answer to a prompt, of its row or known; None where there is none."""
-    answer = rows.get(prompt, {}).get(spec.answer)
+    answer = cell(rows.get(prompt, {}), spec.answer)
     if answer in (None, ""):
         return known_answer(prompt, own)
     return str(answer)
+
+
+def cell(row: Mapping[str, Any], column: str) -> Any:
+    """What a row has in a column, or in a field of one, as in `reward_model.ground_truth`; None if nothing."""
+    value: Any = row.get(column)
+    name, dot, inner = column.partition(".")
+    if column not in row and dot and isinstance(row.get(name), Mapping):
+        value = cell(row[name], inner)
+    return value
 
 
 def has_answers(
@@ -158,16 +201,31 @@ def problem(spec: VerifyReward, prompts: PromptsConfig) -> str:
 
 def _problem_of_rows(spec: VerifyReward, path: Path) -> str:
     for number, row in enumerate(islice(row_files.rows(path), MOST_ROWS), 1):
-        if spec.answer not in row:
-            return f"{path.name} has no column `{spec.answer}`; there are {', '.join(row)}."
-        answer = str(row[spec.answer] or "")
+        value = cell(row, spec.answer)
+        if value is None and spec.answer not in row:
+            return f"{path.name} has no column `{spec.answer}`; there are {', '.join(_columns(row))}."
+        if isinstance(value, Mapping):
+            fields = ", ".join(f"{spec.answer}.{name}" for name in value)
+            return f"`{spec.answer}` of {path.name} holds several things. Set answer to one of {fields}."
+        answer = str(value or "")
         if not answer.strip():
             return f"Row {number} of {path.name} has nothing in the column `{spec.answer}`."
         if spec.check == "number" and last_number(answer) is None:
             return f"Row {number} of {path.name} has no number in the column `{spec.answer}`. Set check to exact."
+        if spec.check == "number" and true_number(answer) is None:
+            here = f"Row {number} of {path.name} has more than a number in the column `{spec.answer}`"
+            return f"{here}: {answer.strip()[-SHORT_FORM:]!r}. Set check to exact, or leave such rows out."
         if not any(str(value or "").strip() for name, value in row.items() if name != spec.answer):
             return f"Row {number} of {path.name} has an answer and no prompt."
     return ""
+
+
+def _columns(row: Mapping[str, Any]) -> list[str]:
+    """Their names; of one that holds fields those of the fields."""
+    names: list[str] = []
+    for name, value in row.items():
+        names += [f"{name}.{field}" for field in value] if isinstance(value, Mapping) else [name]
+    return names
 
 
 def reading(spec: VerifyReward, completion: str, true: str | None) -> Reading:
@@ -205,8 +263,15 @@ def _counted(name: str, spec: VerifyReward) -> Behaviour:
     return Behaviour(name=name, words=words, aim=CHECKED[name].aim, measure=measure, above=0.5)
 
 
-def _value(number: str) -> Decimal:
-    return Decimal(number.replace(",", "").replace("\u2212", "-"))
+def _value(number: str) -> Fraction:
+    """What a number is worth."""
+    match = _NUMBER.fullmatch(number)
+    parts = match.groupdict() if match else {}
+    above, below = parts.get("above") or parts.get("over"), parts.get("below") or parts.get("under")
+    if not above or not below:
+        return Fraction(Decimal(number.replace(",", "").replace("\u2212", "-")))
+    value = int(parts.get("whole") or 0) + Fraction(int(above), int(below))
+    return -value if number[0] in "-\u2212" else value
 
 
 def _plain(text: str) -> str:

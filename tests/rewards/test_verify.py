@@ -21,7 +21,7 @@ def test_numbers_agree_by_value_and_words_whatever_their_case(check, answer, tru
 
 @pytest.mark.parametrize(("lines", "why"), TABLES["files"])
 def test_a_file_without_an_answer_to_each_prompt_is_refused_with_the_row(tmp_path, lines, why):
-    path = tmp_path / "sums.csv"
+    path = tmp_path / ("sums.jsonl" if lines.startswith("{") else "sums.csv")
     path.write_text(lines)
     config = config_of(source=str(path))
     if not why:
@@ -46,8 +46,8 @@ def test_prompts_without_a_right_answer_are_refused(prompts, why):
 
 
 def test_a_column_goes_before_what_the_pocket_world_knows():
-    spec, prompt = VerifyReward(answer="solution"), "User: What is 4 plus 5? Bot:"
-    facts = rules.PromptFacts({prompt: {"solution": 12}})
+    spec, prompt = VerifyReward(answer="solution.value"), "User: What is 4 plus 5? Bot:"
+    facts = rules.PromptFacts({prompt: {"solution": {"value": 12}}})
     assert mixture.build(spec, facts)([prompt] * 2, ["It is 12.", "It is 9."]) == [1, 0]
     assert mixture.build(spec)([prompt] * 2, ["It is 12.", "It is 9."]) == [0, 1]
 

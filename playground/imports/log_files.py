@@ -4,6 +4,7 @@ Files are bounded. What is not finite stays as it is, and text is None: a reader
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import itertools
@@ -11,7 +12,8 @@ import json
 import math
 import re
 import struct
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +24,16 @@ MOST_BYTES = 100_000_000
 MOST_ROWS = 100_000
 MOST_NUMBERS = 5_000_000  # of all rows together
 MOST_OF_AN_EVENT = 10_000_000  # bytes; a larger one holds pictures
+MOST_DEPTH = 5  # of mappings in mappings
 MOST_FILES = 50  # of a folder of TensorBoard
 MANY_NUMBERS = f"it has more than {MOST_NUMBERS:,} numbers"
-STEPS = ("step", "global_step", "training/global_step", "_step", "update", "iteration")
+STEPS = ("step", "global_step", "training/global_step", "_step", "update", "iteration", "current_steps")
 EVENTS = "events.out.tfevents"
 KINDS = "trainer_state.json, a file or folder of TensorBoard, a CSV, JSON lines (.jsonl), or what a terminal showed"
 RUNS = ("run", "run_name", "run_id", "seed")  # columns that say whose a row is
 OF_A_CHART = ("__MIN", "__MAX")  # what W&B adds to a column
 SHOWN_STEP = re.compile(r"\bstep[ :=]+(\d{1,15})\b", re.IGNORECASE)
+SHOWN_FIGURE = re.compile(r"([A-Za-z][\w/.]{0,99}) ?[:=] ?([-+]?(?:\d[\d.e+-]{0,40}|nan|inf))(?![\w.])")
 SHOWN_PAIR = re.compile(r"""['"]([^'"]{1,200})['"]: ?['"]?([-+.\w]{1,40})""")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 OF_A_BOX = re.compile(r"\s*[│┃|]")  # a drawn table, as TRL shows completions (log_completions), with what models wrote
@@ -45,7 +49,7 @@ def rows(path: Path, run: str = "") -> tuple[list[tuple[int, Row]], list[str]]:
     """
     try:
         path, notes = _file_of(path)
-        numbered = _numbered(_rows(path, run))
+        numbered, are_counted = _numbered(_rows(path, run))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise _unreadable(path, reason) from None
@@ -53,6 +57,8 @@ def rows(path: Path, run: str = "") -> tuple[list[tuple[int, Row]], list[str]]:
         raise _unreadable(path, str(error) or "it is damaged") from None
     if all(value is None for _, row in numbered for value in row.values()):
         raise _unreadable(path, "there are no numbers in it")
+    if are_counted:
+        notes.append("It names no steps, so its rows were counted.")
     return numbered, notes
 
 
@@ -83,18 +89,31 @@ def _rows(path: Path, run: str) -> Iterable[Row]:
     data = plain_files.read_bytes(path, MOST_BYTES, links=True)
     if path.name.startswith(EVENTS):
         return _of_events(data)
-    text = data.decode("utf-8-sig")
-    if path.suffix in (".csv", ".tsv"):
+    text = _text_of(data)
+    suffix = Path(path.name.removesuffix(".gz")).suffix
+    if suffix in (".csv", ".tsv"):
         return _of_one_run(_of_table(text), run)
-    if path.suffix in (".jsonl", ".ndjson"):
+    if suffix in (".jsonl", ".ndjson"):
         return _of_one_run(_of_lines(text), run)
-    if path.suffix == ".json":
+    if suffix == ".json":
         return _of_one_run(_of_json(text), run)
-    output = _of_terminal(text)
-    first = next(output, None)
-    if first:
-        return itertools.chain([first], output)
+    for loosely in (False, True):
+        output = of_terminal(text, loosely)
+        if first := next(output, None):
+            return itertools.chain([first], output)
     return _of_one_run(_of_table(text), run)
+
+
+def _text_of(data: bytes) -> str:
+    """The text of a file, unpacked: UTF-8, or UTF-16 as PowerShell writes it. Raises: ValueError."""
+    if data.startswith(b"\x1f\x8b"):
+        try:
+            data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, MOST_BYTES)
+        except zlib.error:
+            raise ValueError("it is damaged") from None
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16")
+    return data.decode("utf-8-sig")
 
 
 def _of_one_run(log_lines: Iterable[dict[str, Any]], run: str) -> Iterator[Row]:
@@ -119,14 +138,17 @@ def _of_one_run(log_lines: Iterable[dict[str, Any]], run: str) -> Iterator[Row]:
         raise ValueError(f"it has several runs ({listed}). Choose one: --columns run={next(iter(runs))}")
 
 
-def _of_terminal(text: str) -> Iterator[Row]:
-    """The lines with figures of what a terminal showed: `{'loss': 0.1}` of TRL, `step:3 - actor/lr:1e-06` of verl."""
+def of_terminal(text: str, loosely: bool = False) -> Iterator[Row]:
+    """The lines with figures of what a terminal showed: `{'loss': 0.1}` of TRL, `step:3 - actor/lr:1e-06` of verl;
+    `loosely`: `step 3: loss=0.1` and `Step 3 | loss: 0.1` too."""
     for line in re.split(r"[\r\n]+", COLOUR.sub("", text)):
         if OF_A_BOX.match(line):
             continue
         step = SHOWN_STEP.search(line)
         pairs = dict(SHOWN_PAIR.findall(line)) if "{" in line else {}
-        if step and not pairs:
+        if step and not pairs and loosely:
+            pairs = dict(SHOWN_FIGURE.findall(line[step.end() :]))
+        elif step and not pairs and " - " in line[step.start() :]:
             parts = [part.rpartition(":") for part in line[step.start() :].split(" - ")]
             pairs = {name: re.sub(r"^np\.\w+\((.*)\)$", r"\1", value.strip()) for name, _, value in parts if name}
         row = numbers(pairs)
@@ -139,8 +161,11 @@ def _of_terminal(text: str) -> Iterator[Row]:
 def _of_table(text: str) -> Iterator[dict[str, Any]]:
     """A table with commas, semicolons or tabs. The time that it takes goes by what is there: of a short row no more is
     looked at than it has."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if text.lstrip().startswith("|"):  # as Markdown has it, below whose head is a line of dashes
+        text = "\n".join(line.strip().strip("|") for line in text.split("\n") if {*line} - {*"|-: "})
     head = text.partition("\n")[0]
-    between = max(",;\t", key=head.count)
+    between = max(",;\t|", key=head.count)
     lines = csv.reader(io.StringIO(text), delimiter=between)
     names = [name.strip() for name in next(lines, [])]
     if twice := next((name for at, name in enumerate(names) if name and name in names[:at]), ""):
@@ -174,10 +199,19 @@ def _of_lines(text: str) -> Iterator[dict[str, Any]]:
                 break  # torn off while it was written
             raise ValueError(f"line {number} is not JSON") from None
         if isinstance(row, dict):
-            inner = row.get("data")  # as verl writes it
+            inner = row.pop("data", row.pop("metrics", {}))  # as verl and others write it
             if isinstance(inner, dict):
-                row = {**row, **inner}
-            yield row
+                row |= inner
+            yield dict(_flat(row))
+
+
+def _flat(row: dict[str, Any], within: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """What stands in mappings by its whole name, as in `critic/score/mean`."""
+    for name, value in row.items():
+        if isinstance(value, dict) and depth < MOST_DEPTH:
+            yield from _flat(value, f"{within}{name}/", depth + 1)
+        else:
+            yield f"{within}{name}", value
 
 
 def _of_events(data: bytes) -> list[Row]:
@@ -243,24 +277,65 @@ def plain_name(name: str) -> str:
     return plain
 
 
-def _numbered(log_rows: Iterable[Row]) -> list[tuple[int, Row]]:
-    """Rows with their steps; numbered as they come where they have none. Several rows of a step are one.
+def _numbered(log_rows: Iterable[Row]) -> tuple[list[tuple[int, Row]], bool]:
+    """Rows with their steps; numbered as they come where they have none. Several rows of a step are one. Beside it,
+    whether no row had a step.
 
     Raises:
         ValueError: a figure begins again where it began, as that of a run that is resumed does not.
     """
+    named = [{plain_name(name): value for name, value in row.items()} for row in _some(log_rows)]
+    with_step = sum(_step_of(row) is not None for row in named)
+    if any(row.get("epoch") is not None for row in named) and 2 * with_step < len(named):  # a line of another kind
+        return [*enumerate(_of_epochs(named), 1)], True
+    if not with_step:
+        return [(number, row) for number, row in enumerate(named, 1) if row], True
     steps: dict[int, Row] = {}
     began: dict[str, tuple[float, float]] = {}  # of a figure, where it began and how far it has come
-    for number, row in enumerate(_some(log_rows), 1):
-        named = {plain_name(name): value for name, value in row.items()}
-        step = next((int(at) for name in STEPS if (at := named.get(name)) is not None and math.isfinite(at)), number)
-        moment: float | None = step
-        if not named.keys() & {*STEPS}:
-            moment = named.get("epoch")
-        if moment is not None and math.isfinite(moment):
-            _go_on(began, named.keys() - {*STEPS, "epoch"}, moment)
-        steps.setdefault(step, {}).update(named)
-    return sorted((step, row) for step, row in steps.items() if row.keys() - {*STEPS})
+    newest = 0
+    for number, row in enumerate(named, 1):
+        step = _step_of(row)
+        if step is None and row.keys() & {*STEPS}:
+            step = number  # it is no number there
+        if step is not None:
+            newest = step
+            _go_on(began, row.keys() - {*STEPS, "epoch"}, step)
+            steps.setdefault(step, {}).update(row)
+        elif newest in steps:  # it stands beside a step
+            steps[newest] = row | steps[newest]
+    return sorted((step, row) for step, row in steps.items() if row.keys() - {*STEPS}), False
+
+
+def _step_of(row: Row) -> int | None:
+    return next((int(at) for name in STEPS if (at := row.get(name)) is not None and math.isfinite(at)), None)
+
+
+def _of_epochs(log_rows: Sequence[Row]) -> list[Row]:
+    """The steps of a log that names epochs only: without what else was printed, and what a resumed run wrote again
+    counts. What is told of an evaluation, or of the whole training, stands beside the step before it.
+
+    Raises:
+        ValueError: see `_numbered`.
+    """
+    steps: list[Row] = []
+    began: dict[str, tuple[float, float]] = {}
+    known = {name for row in log_rows if row.get("epoch") is not None for name in row} - {"epoch"}
+    epoch = 0.0
+    for row in log_rows:
+        epoch, figures = row.get("epoch") or epoch, row.keys() - {"epoch"}
+        if figures.isdisjoint(known) or not math.isfinite(epoch):
+            continue
+        last = steps[-1] if steps else {}
+        is_beside = all(name.startswith(("eval_", "train_")) for name in figures)
+        is_told_twice = all(last.get(name, math.nan) == value for name, value in row.items())  # by two processes
+        if steps and (is_beside or is_told_twice or (last["epoch"] == epoch and figures.isdisjoint(last))):
+            steps[-1] = row | last
+            continue
+        _go_on(began, figures, epoch)
+        if (last.get("epoch") or 0.0) > epoch:
+            steps = [before for before in steps if (before["epoch"] or 0.0) < epoch]
+        steps.append({**row, "epoch": epoch})
+    return steps
 
 
 def _go_on(began: dict[str, tuple[float, float]], names: Iterable[str], at: float) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import gzip
 import json
 import re
 from collections import Counter
@@ -229,7 +230,8 @@ def test_a_log_is_bounded(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("name", "text", "metrics"), TEXTS["people_have"])
 def test_what_people_have_of_a_log_is_read(tmp_path, name, text, metrics):
-    (tmp_path / name).write_text(text)
+    data = text.encode("utf-16" if name.startswith("utf16") else "utf-8")
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     log = judging.read(tmp_path / name, ["kl_to_reference=kl"])
     assert [[row.update, row.kl_to_reference] for row in log.metrics] == metrics
 

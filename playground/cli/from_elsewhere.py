@@ -68,7 +68,7 @@ def watch(
         typer.Argument(metavar="FILE", help="The file that it appends its figures to, which may come later."),
     ],
     as_: Annotated[
-        Literal["verl"], typer.Option("--as", help="Who writes it: verl, with `trainer.logger` naming `file`.")
+        Literal["verl"], typer.Option("--as", help="Who writes it: verl, its `file` logger or its terminal.")
     ],
     updates: Annotated[int, typer.Option(help="How many steps the training has; verl prints it as it begins.", min=1)],
     rollouts: Annotated[

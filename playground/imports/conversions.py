@@ -72,7 +72,7 @@ def _switch(name: str, value: Any) -> bool:
 
 
 def _title(name: str, value: Any) -> str:
-    return re.sub(r"[^\w .-]", " ", str(value))[:80].strip() or "imported"
+    return re.sub(r"[^\w .-]", " ", str(value or ""))[:80].strip() or "imported"
 
 
 def _trackers(name: str, value: Any) -> list[str]:

@@ -148,9 +148,11 @@ class PythonFunction(LimitedProcess):
 
     def _hint(self, error: str) -> str:
         lacking = re.match(r"KeyError: '(\w+)'", error)
+        if lacking and lacking[1].isupper():
+            return " If that is a variable of the environment: a reward has none of them."
         if lacking and self.signature.takes_all and lacking[1] not in ("role", "content", *OWN, *self._columns()):
             return f" If that is a column: {self._what_there_is([lacking[1]])}"
-        if not self.signature.like_trl or not error.startswith(OF_ITS_FORM):
+        if not self.signature.like_trl or not error.startswith(OF_ITS_FORM) or "NoneType" in error:
             return ""
         forms = ("texts", "lists of messages")
         here, other = forms[self.facts.in_chat], forms[not self.facts.in_chat]

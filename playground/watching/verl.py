@@ -1,15 +1,20 @@
-"""Following the files of a training by verl (0.9.1): the JSON lines of its `FileLogger`, and the dumps of the texts
-that it learns from (`trainer.rollout_data_dir`) and validates on (`trainer.validation_data_dir`), one for each step."""
+"""Following the files of a training by verl (0.9.1): the JSON lines of its `FileLogger`, or what its terminal shows,
+and the dumps of the texts that it learns from (`trainer.rollout_data_dir`) and validates on
+(`trainer.validation_data_dir`), one for each step."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from playground.config import EvaluationConfig
+from playground.errors import InvalidConfig, Problem
 from playground.imports import log_files
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail, stamps
@@ -47,11 +52,24 @@ class DumpLine(Record):
     score: Maybe = None
 
 
+def _step_of(text: bytes) -> LogLine | None:
+    """A step with its figures, if a line is one."""
+    with contextlib.suppress(ValidationError):
+        return LogLine.model_validate_json(text)
+    row = next(log_files.of_terminal(text.decode(errors="replace")), {})
+    if row.get("step") is None or b"{" in text:
+        return None
+    return LogLine(step=int(row["step"] or 0), data=row)
+
+
 def watch(
     sources: Sources, updates: int, model: str, outputs: Path, name: str, *, once: bool
 ) -> tuple[RunDirectory, bool]:
     """Follow a training until its last step, or Ctrl-C; `once`: as far as it is there. The run, and whether it has
-    finished. Raises: see `WatchedRun`."""
+    finished. Raises: see `WatchedRun`; InvalidConfig, if there is to be something and no step is there."""
+    if once and not any(_step_of(line) for _, line in JsonlTail(sources.log).lines()):
+        words = f"{sources.log} is not there, or no line of it is a step of verl: {{...}} of its `file` logger, or"
+        raise InvalidConfig([Problem("FILE", f"{words} `step:1 - ...` of its terminal.")])
     settings = {}
     if model:
         settings["model"] = {"source": model}
@@ -84,7 +102,7 @@ class Files:
 
     def look(self) -> int:
         """Take what is new; the newest step."""
-        for line in self._tail.records(LogLine):
+        for line in filter(None, (_step_of(text) for _, text in self._tail.lines())):
             figures = log_files.numbers(line.data)
             took, seconds = figures.get(SECONDS), None
             if took is not None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import gzip
-import gzip
 import json
 import re
 from collections import Counter

@@ -55,6 +55,7 @@ def test_what_is_wrong_with_a_function_is_said_before_the_start_with_its_file_an
     (problem,) = problems_of(checks.require_functions, config)
     assert problem.field == "rewards.0"
     assert all(words in problem.message for words in case["said"]), problem.message
+    assert case.get("unsaid", "nothing of this") not in problem.message
 
 
 def test_a_function_that_takes_what_there_is_may_start(rows, tmp_path):

@@ -160,7 +160,8 @@ def test_shares_divide_dialogues_by_how_they_begin_and_fixed_prompts_are_of_othe
 def test_examples_above_every_question_do_not_make_them_one_dialogue(tmp_path):
     rows = [{"prompt": hh("an example", "no", f"b{number}")} for number in range(20)]
     split = load(source(tmp_path, "a.jsonl", lines_of(rows)), evaluation=5, room=500)
-    assert split.held_out and (len(split.training), len(split.evaluation)) == (15, 5)
+    assert split.held_out
+    assert (len(split.training), len(split.evaluation)) == (15, 5)
 
 
 HALF = ["half a pair \ud83d", "half a pair ?"]  # which a YAML file cannot hold

@@ -96,6 +96,15 @@ def test_a_run_lives_as_long_as_it_is_watched(tmp_path, sources):
     assert (run.status().state, run.status().reason, run.status().resumable) == ("interrupted", "watch_lost", False)
 
 
+def test_what_verl_shows_in_a_terminal_is_watched_too(tmp_path):
+    log = tmp_path / "job.log"
+    log.write_text("begins\n(pid=1) step:1 - critic/score/mean:0.5\n")
+    run, is_done = verl.watch(verl.Sources(log), 1, "", tmp_path / "outputs", "run", once=True)
+    assert (is_done, run.metrics()[0].score_mean) == (True, 0.5)
+    with pytest.raises(InvalidConfig, match="no line of it is a step"):
+        verl.watch(verl.Sources(tmp_path / "none"), 1, "", tmp_path / "outputs", "none", once=True)
+
+
 def test_a_dump_that_is_still_written_is_waited_for(tmp_path, sources, monkeypatch):
     dump = sources.rollouts / "6.jsonl"
     rows = dump.read_text()

@@ -33,16 +33,7 @@ def test_the_total_is_the_weighted_sum_and_a_term_without_an_opinion_adds_nothin
     assert mixed.terms == {"a": [None, None], "b": [5.0, None]}
 
 
-@pytest.mark.parametrize(
-    ("how", "totals", "parts"),
-    [
-        ({"combine": "mean"}, [12.5, 5.0, None], [0.5, 2.0, 10.0]),
-        ({"combine": "min"}, [11.0, 5.0, None], [1.0, 0.0, 10.0]),
-        # mean 2.5 and sd 1.5, so each gives 2 / 1.5 of 1.5^2 / 2 away: 1.5 each
-        ({"combine": "cautious", "caution": 2}, [9.5, 5.0, None], [-1.0, 0.5, 10.0]),
-        ({"combine": "cautious", "caution": 0}, [12.5, 5.0, None], [0.5, 2.0, 10.0]),
-    ],
-)
+@pytest.mark.parametrize(("how", "totals", "parts"), data_beside(__file__, "mixture.yaml")["ensembles"])
 def test_learned_rewards_of_an_ensemble_are_one_and_others_are_added(how, totals, parts):
     """Two learned rewards say 1 and 2 x 2 of the first text; of the second the other has no opinion, of the third
     neither. A rule says 10 of the first. Contributions add up."""

@@ -33,13 +33,7 @@ def test_a_file_without_an_answer_to_each_prompt_is_refused_with_the_row(tmp_pat
     assert problem.message.endswith(why)
 
 
-@pytest.mark.parametrize(
-    ("prompts", "why"),
-    [
-        ({"source": "pocket/reviews"}, "pocket/reviews asks nothing that has one right answer."),
-        ({"source": "typed", "typed": ["User: What is 4 plus 5? Bot:", "Hello"]}, "No answer is known to `Hello`"),
-    ],
-)
+@pytest.mark.parametrize(("prompts", "why"), TABLES["without"])
 def test_prompts_without_a_right_answer_are_refused(prompts, why):
     with pytest.raises(InvalidConfig, match=why):
         checks.check(config_of(**prompts))

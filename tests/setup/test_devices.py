@@ -61,14 +61,7 @@ def test_only_the_gpus_that_this_process_may_see_count_by_its_own_numbers(named,
     assert [gpu.name for gpu in visible] == GPUS[: len(labels)]
 
 
-@pytest.mark.parametrize(
-    ("facts", "gains"),
-    [
-        ("GenuineIntel avx512_bf16 amx_bf16", True),
-        ("GenuineIntel avx512_bf16", False),
-        ("AuthenticAMD avx512_bf16", True),
-    ],
-)
+@pytest.mark.parametrize(("facts", "gains"), TABLES["gains"])
 def test_bf16_is_for_processors_that_gain_by_it(facts, gains, tmp_path, monkeypatch):
     monkeypatch.setattr(devices, "CPU_FACTS", tmp_path / "cpuinfo")
     devices.CPU_FACTS.write_text(facts, encoding="utf-8")

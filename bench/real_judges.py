@@ -132,14 +132,12 @@ def make(name: str, outputs: Path, config: RunConfig, answers: Answers) -> Row:
         playground(*command(name, file, base, outputs))
     card = json.loads(path.read_text(encoding="utf-8"))
     report = card["report"]
-    words = command(name, f"outputs/real/{file.name}", base, "outputs")
     return {
         "answers": len(answers.learned),
         "pairs": len(pairs),
         "accuracy": [report[key] for key in ("accuracy", "accuracy_low", "accuracy_high", "num_pairs")],
         "unseen": list(right_on(name, others, config, outputs) or ()),
         "seconds": round(card["seconds"], 1),
-        "command": " ".join(["python -m playground", *words]),
         "writing_seconds": answers.seconds,
     }
 

@@ -65,7 +65,6 @@ def page(report: dict[str, Any]) -> str:
         **parts,
         ways=ways({preset: runs[preset] for preset in CLAIMS if preset in runs}),
         judges=judges(report["judges"]),
-        commands="\n".join(f"    {facts['command']}" for facts in report["judges"].values()),
         methods=methods({preset: runs[preset] for preset in METHODS if preset in runs}),
         tried=tried(runs),
         sense=sense(report["sense"]),

@@ -42,7 +42,9 @@ export function runStep(panel, index, again = false) {
     run.changes.length ? el("p.muted", `Changed: ${run.changes.join(", ")}.`) : ""];
   const box = el("div.lesson-run");
   panel.refresh = () => showParts(box, ran ? watching(panel, index, ran) : beginning(panel, index));
-  return { title: ran ? `Watch: ${run.title}` : index ? "And now" : "Now try it", parts: [...(ran ? [] : intro), box] };
+  const { start, twin } = panel.runs.offered(index);
+  const next = index ? "And now" : start || twin ? "Now try it" : "Not on this page";
+  return { title: ran ? `Watch: ${run.title}` : next, parts: [...(ran ? [] : intro), box] };
 }
 
 /**

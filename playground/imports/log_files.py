@@ -199,9 +199,9 @@ def _of_lines(text: str) -> Iterator[dict[str, Any]]:
                 break  # torn off while it was written
             raise ValueError(f"line {number} is not JSON") from None
         if isinstance(row, dict):
-            inner = row.pop("data", row.pop("metrics", {}))  # as verl and others write it
-            if isinstance(inner, dict):
-                row |= inner
+            for name in ("data", "metrics"):  # as verl and others write it
+                if isinstance(row.get(name), dict):
+                    row |= row.pop(name)
             yield dict(_flat(row))
 
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { promptText, wordUse } from "../../../playground/ui/static/core/texts.js";
+import { ownPrompts, promptText, wordUse } from "../../../playground/ui/static/core/texts.js";
 
 test("of a dialogue of one turn only what the user says is shown", () => {
   assert.equal(promptText("\n\nHuman: What is 2 + 3?\n\nAssistant:"), "What is 2 + 3?");
@@ -13,6 +13,14 @@ test("of a dialogue of one turn only what the user says is shown", () => {
 test("of several turns each has its speaker", () => {
   assert.equal(promptText("\n\nHuman: The capital?\n\nAssistant: Canberra.\n\nHuman: No, Sydney.\n\nAssistant:"),
     "User: The capital?\nAssistant: Canberra.\nUser: No, Sydney.");
+});
+
+test("examples that stand above every question are left out where there is little room", () => {
+  const asked = ["2 + 3?", "4 + 5?"].map((sum) => `\n\nHuman: 1 + 1?\n\nAssistant: 2\n\nHuman: ${sum}\n\nAssistant:`);
+  assert.deepEqual(ownPrompts(asked), ["\u2026 2 + 3?", "\u2026 4 + 5?"]);
+  const others = [asked[0], "\n\nHuman: 3 + 3?\n\nAssistant:", "The film was"];
+  assert.deepEqual(ownPrompts(others), others);
+  assert.deepEqual(ownPrompts([asked[0]]), [asked[0]]);
 });
 
 test("any other prompt stays as it is", () => {

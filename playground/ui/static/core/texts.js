@@ -52,6 +52,19 @@ export function promptText(text) {
 }
 
 /**
+ * Prompts for reading in little room: without the turns with which all of them begin, as with examples that stand above
+ * every question. @param {string[]} prompts
+ */
+export function ownPrompts(prompts) {
+  const turns = prompts.map((prompt) => prompt.trim().split(/\n\n(?=(?:Human|Assistant):)/));
+  const most = prompts.length < 2 ? 0 : Math.min(...turns.map(({ length }) => length)) - 2;
+  let shared = 0;
+  while (shared < most && turns.every((turn) => turn[shared] === turns[0][shared])) shared += 1;
+  shared -= shared % 2; // the human says the first of the rest
+  return turns.map((turn, index) => shared ? `\u2026 ${promptText(turn.slice(shared).join("\n\n"))}` : prompts[index]);
+}
+
+/**
  * A prompt, muted, and what was written to it: behind it where that goes on from it, else below.
  * @param {string} prompt @param {string} completion @param {...Page.Child} more
  */

@@ -5,7 +5,7 @@ import { emptyWords } from "./changed.js";
 import { buttonOf, el, headOf, setText, showParts, tableOf } from "../core/dom.js";
 import { effect, signal } from "../core/signals.js";
 import { live } from "../core/store.js";
-import { beforeAndNow, pairRow, sideHeads, textPair } from "../core/texts.js";
+import { beforeAndNow, ownPrompts, pairRow, sideHeads, textPair } from "../core/texts.js";
 
 const SHOWN = 3;
 const SHORT = 60; // characters: where all answers have fewer, the prompts get more room
@@ -41,11 +41,12 @@ export function showTextsNow(element) {
     const clear = now.examples?.length && live.behaviours?.meters.some(({ changes }) => changes.at(-1));
     const kind = chosen !== first ? "Others, " : clear ? "Clearest change, "
       : now.examples?.length ? "Examples, " : "";
+    const own = new Map(ownPrompts(prompts.map(({ text }) => text)).map((text, at) => [prompts[at].id, text]));
     const name = `${kind}${chosen.length} of ${now.summary.count}`;
     setText(head, name);
     showParts(table, [tableOf(`pairs texts-now-pairs${short ? " long-prompts" : ""}`,
       [headOf(name, "prompt"), ...sideHeads()],
-      chosen.map(({ id, text }) => rowOf(text, was.get(id) ?? "", now.update ? is.get(id) : null)))]);
+      chosen.map(({ id }) => rowOf(own.get(id) ?? "", was.get(id) ?? "", now.update ? is.get(id) : null)))]);
   });
 }
 

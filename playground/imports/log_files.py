@@ -32,8 +32,8 @@ EVENTS = "events.out.tfevents"
 KINDS = "trainer_state.json, a file or folder of TensorBoard, a CSV, JSON lines (.jsonl), or what a terminal showed"
 RUNS = ("run", "run_name", "run_id", "seed")  # columns that say whose a row is
 OF_A_CHART = ("__MIN", "__MAX")  # what W&B adds to a column
-SHOWN_STEP = re.compile(r"\bstep[ :=]+(\d{1,15})\b", re.IGNORECASE)
-SHOWN_FIGURE = re.compile(r"([A-Za-z][\w/.]{0,99}) ?[:=] ?([-+]?(?:\d[\d.e+-]{0,40}|nan|inf))(?![\w.])")
+SHOWN_STEP = re.compile(r"\b(?:step|update|iteration)[ :=]+(\d{1,15})\b", re.IGNORECASE)
+SHOWN_FIGURE = re.compile(r"([A-Za-z][\w/.]{0,99})(?: ?[:=] ?| )([-+]?(?:\d[\d.e+-]{0,40}|nan|inf))(?![\w.])")
 SHOWN_PAIR = re.compile(r"""['"]([^'"]{1,200})['"]: ?['"]?([-+.\w]{1,40})""")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 OF_A_BOX = re.compile(r"\s*[│┃|]")  # a drawn table, as TRL shows completions (log_completions), with what models wrote

@@ -15,6 +15,7 @@ import { hasEnded, live } from "../core/store.js";
 
 /** @typedef {(update: number) => number} XOf where an update lies along the foot */
 
+const ALL_OF_ONE = [0, 1.03]; // shares and points, up to one, and a little room
 const DOTS_UP_TO = 120; // beyond this the raw values are a faint line
 const DOTS = "Each dot is one update; the line smooths them.";
 const PLATEAU_ROOM = 70; // pixels that its name needs
@@ -170,7 +171,8 @@ export class Chart {
       found[0] = Math.min(found[0], 0);
       found[1] = Math.max(found[1], 0);
     }
-    this.yBounds = whole ?? niceRange(found, this.yBounds);
+    const shares = inView[0] >= 0 && inView[1] <= 1 && this.spec.unit(this.run) === "points"; // of one point each
+    this.yBounds = whole ?? (shares ? ALL_OF_ONE : niceRange(found, this.yBounds));
     if (floor && found[0] >= 0) this.yBounds = [0, this.yBounds[1]];
   }
 

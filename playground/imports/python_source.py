@@ -242,8 +242,11 @@ class _Reader:
     def _arguments(self, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
         """The arguments of a call, those behind `**` and in dictionaries that say how a model is held among them."""
         positional = zip(POSITIONAL.get(last_name(call), ()), call.args, strict=False)
-        for name, value in [*positional, *((item.arg or "**", item.value) for item in call.keywords)]:
-            inner = [*self.constants.mapping(value).items()] if name in DICTIONARIES else []
+        named = [(item.arg or "**", item.value) for item in call.keywords]
+        for name, value in [*positional, *named]:
+            inner: list[tuple[str, ast.expr]] = []
+            if name in DICTIONARIES:
+                inner = [*self.constants.mapping(value).items()]
             if name == "reward_funcs" and isinstance(value, ast.List | ast.Tuple):
                 inner = [(name, item) for item in value.elts]
             yield from inner or [(name, value)]

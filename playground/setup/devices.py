@@ -177,8 +177,16 @@ def visible(gpus: list[Device], named: str | None) -> list[Device]:
 
 def machine_facts() -> str:
     """For example "cpu, 2 cores, 3.1 of 24 GB"."""
-    memory, cores = psutil.virtual_memory(), available_cores()
-    gpus = len(list(NVIDIA_GPUS.glob("*"))) if NVIDIA_GPUS.is_dir() else 0
-    device = f"{gpus} gpu{'s' * (gpus != 1)}" if gpus else "cpu"
-    used, total = (memory.total - memory.available) / 2**30, memory.total / 2**30
-    return f"{device}, {cores} core{'s' * (cores != 1)}, {used:.1f} of {total:.0f} GB"
+    memory = psutil.virtual_memory()
+    used = (memory.total - memory.available) / 2**30
+    total = memory.total / 2**30
+    device = "cpu"
+    if NVIDIA_GPUS.is_dir() and (gpus := len(list(NVIDIA_GPUS.glob("*")))):
+        device = _counted(gpus, "gpu")
+    return f"{device}, {_counted(available_cores(), 'core')}, {used:.1f} of {total:.0f} GB"
+
+
+def _counted(number: int, what: str) -> str:
+    if number == 1:
+        return f"1 {what}"
+    return f"{number} {what}s"

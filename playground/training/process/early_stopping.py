@@ -53,8 +53,13 @@ def after_evaluation(config: RunConfig, run: RunDirectory, done: int) -> str:
 
 def worths(samples: Sequence[Sample], beta: float) -> dict[int, float]:
     """By update what an evaluation came to: the mean score less beta times the mean KL, as for the best checkpoint."""
-    scores, kls = defaultdict[int, list[float]](list), defaultdict[int, list[float]](list)
+    by_update = defaultdict[int, list[Sample]](list)
     for sample in samples:
-        scores[sample.update] += [sample.score] if sample.score is not None else []
-        kls[sample.update] += [sample.kl] if sample.kl is not None else []
-    return {update: fmean(found) - beta * fmean(kls[update] or [0.0]) for update, found in scores.items() if found}
+        by_update[sample.update].append(sample)
+    results = {}
+    for update, answers in by_update.items():
+        scores = [answer.score for answer in answers if answer.score is not None]
+        kls = [answer.kl for answer in answers if answer.kl is not None]
+        if scores:
+            results[update] = fmean(scores) - beta * fmean(kls or [0.0])
+    return results

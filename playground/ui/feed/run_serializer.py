@@ -237,13 +237,15 @@ def _figure(record: UpdateMetrics, name: str) -> Any:
 def thinned(columns: Mapping[str, Sequence[Any]], limit: int = MAX_POINTS) -> Columns:
     """At most `limit` points: of each stretch the one with the highest KL and the one with the lowest score stay."""
     count = len(columns["update"])
-    keep: Iterable[int] = range(count)
-    if count > limit:
-        kl, score = (np.array([value or 0.0 for value in columns[name]]) for name in ("kl_to_reference", "score_mean"))
-        stretches = np.array_split(np.arange(count), (limit - 2) // 2)
-        ends = {0, count - 1}
-        keep = sorted(ends.union(*({rows[kl[rows].argmax()], rows[score[rows].argmin()]} for rows in stretches)))
-    return {name: [values[row] for row in keep] for name, values in columns.items()}
+    if count <= limit:
+        return {name: list(values) for name, values in columns.items()}
+    kl = np.array([value or 0.0 for value in columns["kl_to_reference"]])
+    score = np.array([value or 0.0 for value in columns["score_mean"]])
+    kept = {0, count - 1}
+    for rows in np.array_split(np.arange(count), (limit - 2) // 2):
+        kept.add(int(rows[kl[rows].argmax()]))
+        kept.add(int(rows[score[rows].argmin()]))
+    return {name: [values[row] for row in sorted(kept)] for name, values in columns.items()}
 
 
 def moments(samples: Iterable[Sample]) -> dict[int, list[Sample]]:

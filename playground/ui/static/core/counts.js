@@ -50,6 +50,10 @@ export function firstOf([lead, ...others]) {
   return [lead, ...others.toSorted((a, b) => changed(a) - changed(b))].filter(Boolean);
 }
 
+/** What the signs of a bar mean. */
+export const BAR_KEY = "In a bar of the counts: the upright line is the count before, the bar is the count now, and "
+  + "the thin line across its end says how far chance may have moved it (95 % interval).";
+
 const LINE = 140; // characters for which a line of the first screen has room
 
 /**

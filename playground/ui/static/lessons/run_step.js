@@ -1,6 +1,7 @@
 // The step of a run: what it is and how it begins, what to watch while it goes, and then what it says: the prediction
 // held against it, first in words.
 
+import { BAR_KEY } from "../core/counts.js";
 import { buttonOf, el, showParts, signOf } from "../core/dom.js";
 import { duration, stateOf } from "../core/format.js";
 import { ghost } from "../core/in_lesson.js";
@@ -15,8 +16,7 @@ const LOOK = { texts: "the texts before and now", counts: "the counts", score: "
   frontier: "score against distance", update: "what happens in one update" };
 /** What the signs of a part mean. @type {Record<string, string>} */
 const KEYS = {
-  counts: "In a bar of the counts: the upright line is the count before, the bar is the count now, and the thin line "
-    + "across its end says how far chance may have moved it (95 % interval).",
+  counts: BAR_KEY,
   score: "In the score: between the edges of the pale band lie eight of ten texts.",
   curves: "Below the curves: a grey triangle is a moment that was saved; a red or brown mark is where a check of the "
     + "run's health began to warn.",

@@ -3,7 +3,7 @@
 
 import { claimsTable, hasClaims } from "../charts/claims.js";
 import { keyOf, meterLine, meterRow, metersTable } from "../charts/meters.js";
-import { firstOf } from "../core/counts.js";
+import { BAR_KEY, firstOf } from "../core/counts.js";
 import { buttonOf, el, helpOf, runTitle, setHidden, showParts, signOf } from "../core/dom.js";
 import { signed } from "../core/format.js";
 import { go } from "../core/nav.js";
@@ -17,6 +17,8 @@ const GLOSS = "Yes or no of each answer to the fixed prompts, counted at every e
   + "change is told where luck alone would make it less than once in twenty times. The interval is Wilson\u2019s, at "
   + "95 %. Expected is where runs of this experiment ended on other seeds.";
 
+const BAND_KEY = "The pale band is where runs of this experiment ended on other seeds.";
+
 /** Whether the run has come to its own end, and so can be held against what was measured. */
 const isFinal = computed(() => hasEnded.value && (live.run?.recorded || live.status?.state === "finished"));
 
@@ -29,7 +31,8 @@ export function showCounts(element) {
     const meters = firstOf(behaviours?.meters ?? []).slice(0, FIRST);
     return [el("ul", meters.length ? meters.map((meter) => meterLine(meter, isFinal.value))
       : counted.map(({ name, words }) => el("li.meter-line", { "data-key": name },
-        el("strong", words), el("span.muted.uncounted", "not counted yet"))))];
+        el("strong", words), el("span.muted.uncounted", "not counted yet")))),
+    meters.length ? helpOf("a bar", meters.some(({ band }) => band) ? [BAR_KEY, " ", BAND_KEY] : BAR_KEY) : ""];
   }));
 }
 

@@ -32,7 +32,8 @@ export function showCounts(element) {
     return [el("ul", meters.length ? meters.map((meter) => meterLine(meter, isFinal.value))
       : counted.map(({ name, words }) => el("li.meter-line", { "data-key": name },
         el("strong", words), el("span.muted.uncounted", "not counted yet")))),
-    meters.length ? helpOf("a bar", meters.some(({ band }) => band) ? [BAR_KEY, " ", BAND_KEY] : BAR_KEY) : ""];
+    meters.length && !run?.recorded
+      ? helpOf("a bar", meters.some(({ band }) => band) ? [BAR_KEY, " ", BAND_KEY] : BAR_KEY) : ""];
   }));
 }
 

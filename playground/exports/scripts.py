@@ -48,6 +48,10 @@ def yaml_text(config: RunConfig, path: str = "run.yaml") -> str:
     head = f"# Run it in the playground's folder:  {command(config, path)}\n"
     if wrong := describe.wrong_on_purpose(config):
         head += f"# {wrong}\n"
+    about = describe.of(config)
+    if not about.story:  # what its preset says is of another run
+        words = {"title": describe.title_of(config), "story": "", "expect": ""}
+        config = config.model_copy(update={"about": config.about.model_copy(update=words)})
     return head + config.to_yaml()
 
 

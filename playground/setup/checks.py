@@ -6,6 +6,7 @@ Names and the disk only; nothing is loaded. Also downloads what is missing, for 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
@@ -299,7 +300,10 @@ def prompts_problem(prompts: PromptsConfig) -> Problem | None:
         if not os.path.exists(path):
             return Problem("prompts.source", f"There is no file {source}.")
         try:
-            next(row_files.rows(Path(path)))
+            first_rows = [*itertools.islice(row_files.rows(Path(path)), 2)]
+            if len(first_rows) < 2:
+                name = Path(path).name
+                return Problem("prompts.source", f"{name} has one row; a run needs at least two different prompts.")
             if claim_files.is_source(source, prompts.column):
                 claim_files.read(Path(path))
         except row_files.TableUnusable as error:

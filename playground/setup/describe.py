@@ -39,6 +39,7 @@ LEAST_SHARE = 0.02  # below, nobody knows how long the rest takes
 MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
 MOST_CHARACTERS = 48  # of one difference in a sentence
 MOST_DIFFERENCES = 3  # in a sentence
+_BRACKETS = re.compile(r" \(.*?\)(?= \+ |$)")  # what a reward is told with, where there is no room for it
 MOST_IN_NAME = 80  # characters, as of a name that is typed
 MOST_IN_PART = 26  # of what differs, in it
 NAMED_FIRST = ("model.source", "rewards", "kl.coef", "ppo.learning_rate")  # in the name of a run, of so many parts
@@ -112,15 +113,18 @@ def _part_of_name(field: str, value: Any) -> str:
             PurePosixPath(reward.get("source") or "").name
             or reward.get("expression")
             or ", ".join(reward.get("words") or ())
+            or reward.get("function")
             or _lowered(reward_in_words(reward))
             for reward in value
         )
     elif field in SOURCES:
-        words = in_words(field, value)
+        words = in_words(field, value).partition(", ")[0]
         if " " not in words:
             words = PurePosixPath(words).name
     else:
         words = _phrase(field, None, value)
+    if len(words) > MOST_IN_PART:
+        words = _BRACKETS.sub("", words)
     if len(words) > MOST_IN_PART:
         words = f"{words[: MOST_IN_PART - 3].rstrip()}..."
     return words
@@ -367,6 +371,8 @@ def _phrase(field: str, before: Any, after: Any) -> str:
         return f"other {label}"
     if field == "rewards":
         value = " + ".join(map(reward_in_words, after))  # not at a comma of an expression or a list of words
+    if len(value) > MOST_CHARACTERS:
+        value = _BRACKETS.sub("", value)
     value = textwrap.shorten(value, MOST_CHARACTERS, placeholder=" ...")
     if field == "rewards":
         words = _lowered(value)

@@ -235,6 +235,9 @@ def test_of_too_few_answers_and_of_answers_of_one_word_nothing_is_said():
     assert alerts_of(throughout(distinct_2=0.0))["same-text"].state == "not measured"
     alike = [item.model_copy(update={"distinct_2": 0.0}) for item in metrics(score_std=0.01)]
     assert "little left to learn" in alerts_of(alike)["no-spread"].cause
+    assert "less than at first" in alerts_of(metrics(score_std=0.01, score_mean=-9.0))["no-spread"].cause
+    assert "too hard" in alerts_of(throughout(score_std=1e-17, answers_right=0.0))["no-spread"].cause
+    assert "answer is right" in alerts_of(metrics(score_std=0.01, answers_right=0.95))["no-spread"].cause
 
 
 def test_what_cannot_be_told_from_chance_says_so_and_blames_no_reward_for_an_estimate_above_zero():

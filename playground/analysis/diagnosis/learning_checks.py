@@ -9,12 +9,25 @@ from statistics import fmean
 
 from playground.analysis import judging
 from playground.analysis.before_after import Outcome
-from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, graded, meant, quiet, trend, worst
+from playground.analysis.diagnosis.alert import (
+    TEN,
+    TEST_REWARD,
+    Evidence,
+    Remedies,
+    State,
+    graded,
+    meant,
+    quiet,
+    trend,
+    worst,
+)
 from playground.analysis.diagnosis.run_records import WINDOW, NotMeasured, Records, Remedy, Values
 from playground.analysis.intervals import FEW_PROMPTS
 from playground.rewards.rules import repeated_share
 from playground.runs.folder.records import EDIT
 
+LEAST_SPREAD = 1e-6  # of scores; below it they are the same but for rounding
+MOSTLY_RIGHT = 0.9  # of the answers, where there is little left to learn
 SEEN = 1 + 0.842 / 1.96  # half of a 95 % interval -> the change that lies outside of it 8 times in 10
 
 
@@ -123,11 +136,25 @@ def fell_back(records: Records) -> Evidence:
 
 def no_spread(records: Records) -> Evidence:
     at, values, begins = records.at, records.needed("score_std"), records.begins("score_std")
-    evidence = f"The standard deviation was {begins:.3g} and is {records.now('score_std'):.3g}."
-    if begins < 1e-6:
+    now = records.now("score_std")
+    before, is_left = (f"{value:.3g}" if value > LEAST_SPREAD else "0" for value in (begins, now))
+    evidence = f"The standard deviation was {before} and is {is_left}."
+    if begins < LEAST_SPREAD:
+        updates = [update for update, _ in values[-WINDOW:]]
+        if records.values("answers_right") and records.begins("answers_right") < LEAST_SPREAD:
+            cause = "No answer is right: the prompts are too hard for this model, or it does not keep to the form."
+            tries = (Remedy("take easier prompts, or examples above them", {}), TEST_REWARD)
+            return Evidence("red", updates, evidence, tries, cause)
         cause = "The reward gives every text the same value from the start: it is broken, or cannot read them."
-        return Evidence("red", [update for update, _ in values[-WINDOW:]], evidence, (TEST_REWARD,), cause)
+        return Evidence("red", updates, evidence, (TEST_REWARD,), cause)
     state, updates = graded(values, at.spread_amber * begins, at.spread_red * begins, operator.lt)
+    risen = records.now("score_mean") - records.begins("score_mean")
+    if state != "quiet" and risen < 0:
+        cause = "Every text earns the same, and less than at first: what is paid for is hardly written any more."
+        tries = (records.more_penalty(), records.slower())
+        return Evidence(state, updates, evidence, tries, cause)
+    if records.now("answers_right") >= MOSTLY_RIGHT:
+        return _little_left(state, updates, evidence, "Nearly every answer is right: there is little left to learn.")
     if records.now("distinct_2") < at.variety_amber * records.begins("distinct_2"):
         cause = "The policy writes nearly the same text every time, so all earn the same."
         return Evidence(state, updates, evidence, (records.more_penalty(), records.more_entropy()), cause)
@@ -136,7 +163,12 @@ def no_spread(records: Records) -> Evidence:
         cause = (
             "Either the texts have become alike, or nearly all earn the most that there is; it was not recorded which."
         )
-    return Evidence("amber" if state == "red" else state, updates, evidence, (Remedy("stop here", {}),), cause)
+    return _little_left(state, updates, evidence, cause)
+
+
+def _little_left(state: State, updates: list[int], evidence: str, cause: str) -> Evidence:
+    """No harm where everything earns the most."""
+    return Evidence(worst(amber=state in ("amber", "red")), updates, evidence, (Remedy("stop here", {}),), cause)
 
 
 def groups_alike(records: Records) -> Evidence:
@@ -273,6 +305,8 @@ def kl_large(records: Records) -> Evidence:
 
 
 def same_text(records: Records) -> Evidence:
+    if records.now("answers_right") >= MOSTLY_RIGHT:
+        return quiet("Nearly every answer is right, and right answers are alike.")
     return _since_first(records, "distinct_2", "variety")
 
 

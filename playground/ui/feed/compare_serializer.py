@@ -247,8 +247,9 @@ def _differing_settings(runs: Sequence[Overlaid]) -> list[DifferingSettingData]:
     """The settings in which runs are not all alike, in words, one value for each run."""
     flat = [form.flatten(run.config) for run in runs]
     fields = dict.fromkeys(field for run in runs for field in form.differences(run.config, runs[0].config))
-    named = [
-        (form.label_of(field), form.unit_of(field), [describe.in_words(field, item[field]) for item in flat])
-        for field in fields
-    ]
-    return [{"label": label, "unit": unit, "values": values} for label, unit, values in named]
+    settings: list[DifferingSettingData] = []
+    for field in fields:
+        values = [describe.in_words(field, item[field]) for item in flat]
+        unit = form.unit_of(field, runs[0].config.score_unit)
+        settings.append({"label": form.label_of(field), "unit": unit, "values": values})
+    return settings

@@ -156,7 +156,7 @@ def _main_settings(config: RunConfig) -> list[SettingData]:
             "field": field,
             "label": form.LABELS[field],
             "value": describe.in_words(field, value),
-            "unit": form.unit_of(field),
+            "unit": form.unit_of(field, config.score_unit),
         }
         for field, value in values.items()
     ]

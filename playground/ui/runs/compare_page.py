@@ -45,7 +45,7 @@ def build(outputs: Path, service: ModelService, access: Access) -> None:
         with gr.Row(elem_id="ask-row"):
             prompt = gr.Textbox(
                 label="Prompt",
-                placeholder="The film was",
+                placeholder="A prompt for both",
                 lines=1,
                 max_lines=4,
                 scale=5,

@@ -167,7 +167,7 @@ def _prompts(values: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[
         controls[source] = choice(source, values[source], offered, other, help="")
         with gr.Column(elem_classes=["for-typed"]):
             words = _words(typed, info="One a line; \\n stands for a line break inside a prompt.")
-            example = "The film was\nMy sister says"
+            example = "A prompt\nAnother prompt"
             controls[typed] = gr.Textbox(values[typed], placeholder=example, lines=4, max_lines=14, **words)
         with gr.Column(elem_classes=["for-dataset"]):
             controls |= {field: gr.Textbox(values[field], **_words(field)) for field in (subset, split)}

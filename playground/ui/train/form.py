@@ -142,9 +142,10 @@ def change(config: RunConfig, base: RunConfig) -> ChangeData | None:
     return None
 
 
-def unit_of(field: str) -> str:
-    """The unit of a number in the form; empty for all else."""
-    return str(KNOBS.get(field, {}).get("unit", ""))
+def unit_of(field: str, score_unit: str = "sd") -> str:
+    """The unit of a number in the form; empty for all else. `score_unit`: of the run's score."""
+    unit = str(KNOBS.get(field, {}).get("unit", ""))
+    return unit.replace("sd of score", f"{score_unit} of score")
 
 
 def label_of(field: str) -> str:

@@ -23,12 +23,21 @@ export function mount(element, props, { watch }) {
     const heads = [...sideHeads(), headOf(`Score, ${shown.value?.run.unit ?? "sd"}`, "figure"),
       headOf(KL_HEAD, "figure", KL_GLOSS)];
     const rows = indices.map((index) => row(samples.filter((sample) => sample.index === index)));
-    showParts(body, rows.length
-      ? [el("p.output", { "data-key": "prompt" }, promptText(prompt)), tableOf("pairs", heads, rows)] : []);
+    if (!rows.length) return showParts(body, []);
+    const parts = [el("p.output", { "data-key": "prompt" }, promptText(prompt)), tableOf("pairs", heads, rows)];
+    if (samples.every(isUnscored))
+      parts.push(el("p.muted", { "data-key": "unscored" }, "Not scored: the reward has no opinion on this prompt."));
+    showParts(body, parts);
   }
 
   watch("value", show);
   show();
+}
+
+/** Whether no term of the reward could be told, as of a prompt whose true answer is not known. */
+function isUnscored(/** @type {Wire.GeneratedSample} */ { scores }) {
+  const values = Object.values(scores);
+  return values.length > 0 && values.every((value) => value === null);
 }
 
 function row(/** @type {Wire.GeneratedSample[]} */ samples) {
@@ -37,5 +46,6 @@ function row(/** @type {Wire.GeneratedSample[]} */ samples) {
     : [reference, policy].map((sample) => (sample ? textPair(null, sample.completion)[1]
       : el("p.output.nothing", "\u2026")));
   return pairRow({ sides: beforeAndNow(left, right),
-  score: scoresOf(reference?.score, policy?.score), kl: policy ? rounded(policy.kl) : "" });
+    score: samples.every(isUnscored) ? "\u2013" : scoresOf(reference?.score, policy?.score),
+    kl: policy ? rounded(policy.kl) : "" });
 }

@@ -45,7 +45,7 @@ function sentenceOf(/** @type {Wire.Overlay} */ { reached, scores_differ: differ
     + "usually has more.";
 }
 
-function table(/** @type {Wire.Overlay} */ { runs, reached }) {
+function table(/** @type {Wire.Overlay} */ { runs, reached, scores_differ: differ }) {
   const gain = (/** @type {Wire.PathPoint | null} */ look) => (look
     ? withHalf(look.gain, look.gain_half || null, { sign: true }) : "\u2013");
   /** @type {[string, (run: Wire.Overlaid) => string][]} */
@@ -53,7 +53,7 @@ function table(/** @type {Wire.Overlay} */ { runs, reached }) {
     ["Method", (run) => run.method],
     ["Gain at the last evaluation", ({ end }) => (end ? gainOf(end) : "\u2013")],
     ["Distance (KL) at the last evaluation, nats", ({ end }) => (end ? rounded(end.kl) : "\u2013")],
-    [reached === null ? "" : `Gain at ${rounded(reached)} nats`, (run) => gain(run.there)],
+    [reached === null || differ ? "" : `Gain at ${rounded(reached)} nats`, (run) => gain(run.there)],
     ["Training texts", ({ bill }) => number(bill.texts)],
     ["Tokens written", ({ bill }) => number(bill.tokens)],
     ["Tokens trained on", ({ bill }) => number(bill.tokens_trained)],

@@ -48,9 +48,9 @@ def yaml_text(config: RunConfig, path: str = "run.yaml") -> str:
     head = f"# Run it in the playground's folder:  {command(config, path)}\n"
     if wrong := describe.wrong_on_purpose(config):
         head += f"# {wrong}\n"
-    about = describe.of(config)
-    if not about.story:  # what its preset says is of another run
-        words = {"title": describe.title_of(config), "story": "", "expect": ""}
+    title = describe.title_of(config)
+    if not title.startswith(config.about.title):  # it learns something else than its preset
+        words = {"title": title, "story": "", "expect": ""}
         config = config.model_copy(update={"about": config.about.model_copy(update=words)})
     return head + config.to_yaml()
 

@@ -84,7 +84,7 @@ def test_a_run_that_gets_sigterm_stops_within_its_update_and_keeps_its_weights(o
 
 def test_a_run_that_cannot_start_says_why_and_names_the_field(tmp_path):
     prompts = tmp_path / "prompts.txt"
-    prompts.write_text("Review of the film: " + "very " * 300 + "\n")
+    prompts.write_text("".join(f"Review of the {thing}: {'very ' * 300}\n" for thing in ("film", "book")))
     status = work_here(tmp_path / "outputs", small_run.config(prompts={"source": str(prompts)})).status()
     assert (status.state, status.reason) == ("failed", "invalid")
     assert "too long" in status.message

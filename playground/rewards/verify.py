@@ -6,6 +6,7 @@ what they ask. `rules` makes the reward of it; page, notes of a run and figures 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -105,6 +106,7 @@ def last_number(text: str) -> str | None:
     return numbers[-1] if numbers else None
 
 
+@functools.lru_cache(maxsize=256)  # it is asked for again with every completion
 def true_number(text: str) -> str | None:
     """The number that a true answer is: what stands behind the last `####` or in the last `\\boxed{}` of a solution,
     else all of it. None where that is none, or more than one: several numbers, a root, a power."""

@@ -40,6 +40,7 @@ MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
 MOST_CHARACTERS = 48  # of one difference in a sentence
 MOST_DIFFERENCES = 3  # in a sentence
 _BRACKETS = re.compile(r" \(.*?\)(?= \+ |$)")  # what a reward is told with, where there is no room for it
+FROM_AFAR = ", from PyPI"  # in the label of a model, not in the name of a run
 MOST_IN_NAME = 80  # characters, as of a name that is typed
 MOST_IN_PART = 26  # of what differs, in it
 NAMED_FIRST = ("model.source", "rewards", "kl.coef", "ppo.learning_rate")  # in the name of a run, of so many parts
@@ -118,7 +119,7 @@ def _part_of_name(field: str, value: Any) -> str:
             for reward in value
         )
     elif field in SOURCES:
-        words = in_words(field, value).partition(", ")[0]
+        words = in_words(field, value).removesuffix(FROM_AFAR)
         if " " not in words:
             words = PurePosixPath(words).name
     else:

@@ -55,7 +55,7 @@ def flat(records: Records) -> Evidence:
 
 def _why_flat(records: Records, gain: float) -> tuple[Remedies, str]:
     """What to try, and the likely cause."""
-    if records.begins("score_std") < 1e-6:
+    if records.begins("score_std") < LEAST_SPREAD:
         return (TEST_REWARD,), "The reward gives every text the same value, so there is nothing to prefer."
     if records.now("kl_to_reference") < 0.1:
         tries: Remedies = (records.scaled("ppo.learning_rate", 3.0),)
@@ -305,9 +305,10 @@ def kl_large(records: Records) -> Evidence:
 
 
 def same_text(records: Records) -> Evidence:
+    evidence = _since_first(records, "distinct_2", "variety")
     if records.now("answers_right") >= MOSTLY_RIGHT:
         return quiet("Nearly every answer is right, and right answers are alike.")
-    return _since_first(records, "distinct_2", "variety")
+    return evidence
 
 
 def strange_texts(records: Records) -> Evidence:

@@ -39,6 +39,9 @@ export function extent(/** @type {Numbers[]} */ arrays, from = 0, to = Infinity)
   return low <= high ? [low, high] : null;
 }
 
+/** The range of shares, and of points up to one: with a little room. */
+export const ALL_OF_ONE = [0, 1.03];
+
 /**
  * A range at least `span` wide. What has a `floor` gets the room above.
  * @param {number[]} range @param {number} span @param {boolean} floor

@@ -4,7 +4,7 @@
 // `series`: [{x, raw, line, low, high, colour, dash, width}], one of them here. lines_chart.js has several: it replaces
 // what makes them and what shows numbers.
 
-import { column, drawnIndices, extent, nearest, niceRange, smooth, spreadLabels, whenChanged, widened,
+import { ALL_OF_ONE, column, drawnIndices, extent, nearest, niceRange, smooth, spreadLabels, whenChanged, widened,
 } from "./arithmetic.js";
 import { Plot } from "./plot.js";
 import { describeCursor, listen, placeCursor } from "./pointing.js";
@@ -15,7 +15,6 @@ import { hasEnded, live } from "../core/store.js";
 
 /** @typedef {(update: number) => number} XOf where an update lies along the foot */
 
-const ALL_OF_ONE = [0, 1.03]; // shares and points, up to one, and a little room
 const DOTS_UP_TO = 120; // beyond this the raw values are a faint line
 const DOTS = "Each dot is one update; the line smooths them.";
 const PLATEAU_ROOM = 70; // pixels that its name needs

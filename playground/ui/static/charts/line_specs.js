@@ -1,7 +1,7 @@
 // What the charts with several lines draw: which reward brings the gain, the trained score beside the monitors, and one
 // figure of several runs. Each line has a colour and a dash pattern and is named at its end.
 
-import { column, nearest, smooth } from "./arithmetic.js";
+import { ALL_OF_ONE, column, nearest, smooth } from "./arithmetic.js";
 import { COLOURS, DASHES, LETTERS, scoreUnit } from "./specs.js";
 import { capital } from "../core/format.js";
 
@@ -32,7 +32,7 @@ const linesOf = (labels) => ({ metrics }, xColumn, weight) =>
 /** @type {Charts.Spec[]} */
 export const LINE_CHARTS = [
   {
-    key: "answers", span: 0.2, large: true, title: "Right answers", unit: () => "", plain: true, whole: [0, 1.03],
+    key: "answers", span: 0.2, large: true, title: "Right answers", unit: () => "", plain: true, whole: ALL_OF_ONE,
     note: () => "training batches, share of answers",
     gloss: "Share of the answers of an update that are the true one and, where a form is asked for, of those that keep "
       + "to it. Where the form rises and the answers do not, the reward pays for looks.",
@@ -41,7 +41,7 @@ export const LINE_CHARTS = [
   },
   {
     key: "groups", span: 0.2, large: true, title: "Groups that teach nothing", unit: () => "", plain: true,
-    whole: [0, 1.03], note: () => "training batches, share of prompts, RLOO and GRPO",
+    whole: ALL_OF_ONE, note: () => "training batches, share of prompts, RLOO and GRPO",
     gloss: "Share of the prompts whose answers are all right, and all wrong. RLOO and GRPO learn from how the answers "
       + "to one prompt differ, so these prompts teach them nothing: those are too easy by now, these still too hard.",
     lines: linesOf({ groups_all_right: "all right", groups_all_wrong: "all wrong" }),

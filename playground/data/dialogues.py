@@ -288,7 +288,7 @@ def prompt_of(value: Any, column: str = TEXT_COLUMN) -> str:
     if not is_dialogue(text):
         if folded(column) in DIALOGUE_COLUMNS:
             raise NoDialogue
-        return text.rstrip()
+        return text.rstrip(" \t\r")
     try:
         return split_last_answer(text)[0]
     except NoDialogue:  # the human spoke last

@@ -285,10 +285,14 @@ def tokens(template=None):
     return Tokens(tokenizer, pad_id=1, eos_id=1)
 
 
-@pytest.mark.parametrize(("template", "text", "fields", "expected"), CHAT["read"])
-def test_the_model_reads_the_prompt_in_its_own_form_with_each_special_token_once(template, text, fields, expected):
+@pytest.mark.parametrize(("template", "text", "fields", "expected", "remark"), CHAT["read"])
+def test_the_model_reads_a_prompt_in_its_own_form_with_each_special_token_once(
+    template, text, fields, expected, remark
+):
     asked = tokens(template)
-    names = asked.tokenizer.convert_ids_to_tokens(PromptForm(asked, PromptsConfig(**fields)).ids(text))
+    form = PromptForm(asked, PromptsConfig(**fields))
+    names = asked.tokenizer.convert_ids_to_tokens(form.ids(text))
+    assert remark in form.remarks if remark else not form.remarks
     assert "".join(names).replace("\u0120", " ").replace("\u010a", "\n") == expected
 
 

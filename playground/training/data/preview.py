@@ -63,7 +63,7 @@ def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
                 [
                     source.taken,
                     prompts.without_effect(config.prompts),
-                    form.no_effect,
+                    form.remarks,
                     split.left_out,
                     split.in_both,
                 ],

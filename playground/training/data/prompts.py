@@ -92,14 +92,14 @@ class PromptSplit(NamedTuple):
     evaluation: list[Prompt]
     held_out: bool
     left_out: str = ""
-    no_effect: str = ""
+    remarks: str = ""
     columns: Mapping[str, dict[str, Any]] = {}  # by the text of a prompt, see `Selection`
     in_both: str = ""
 
     @property
     def warnings(self) -> list[str]:
         """What a person should know about these prompts, as sentences."""
-        sentences = [self.no_effect, self.left_out, self.in_both]
+        sentences = [self.remarks, self.left_out, self.in_both]
         if not self.held_out:
             sentences.append("There are too few prompts to hold some out: the fixed prompts are trained on too.")
         return [*filter(None, sentences)]
@@ -121,8 +121,8 @@ def load(
     aside = 0 if fixed else num_evaluation
     selection = select(read(config, aside, seed, whole), config, aside, room, form.ids, seed)
     own = of_file(fixed, config, num_evaluation, room, form.ids, seed, whole) if fixed else None
-    no_effect = " ".join(filter(None, [without_effect(config), form.no_effect]))
-    return split(selection, num_evaluation, own)._replace(no_effect=no_effect)
+    remarks = " ".join(filter(None, [without_effect(config), form.remarks]))
+    return split(selection, num_evaluation, own)._replace(remarks=remarks)
 
 
 def of_file(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from playground import plain_files
@@ -21,6 +22,7 @@ from playground.training.models.language_model import Tokens
 MOST_TEMPLATE_BYTES = 1_000_000
 MAX_EXPANSION = 20_000  # most characters that a template may add to a conversation
 PROBE = "a question"
+PROBE_ANSWER = "an answer"
 UNUSABLE = "prompts.template: choose `plain`, because the chat template of this model cannot be used"
 FILE_UNUSABLE = "prompts.template_file: the chat template in {} cannot be used"
 
@@ -55,12 +57,43 @@ class PromptForm:
             )
         if self.name == "chat":
             self._check()
+        self.remarks = " ".join(filter(None, [self._unread(config), *self._turn_remarks()]))
+
+    def _unread(self, config: PromptsConfig) -> str:
+        """Which settings of the template have no effect, in words; "" for none."""
         plain = self.name == "plain"
-        template = self._options.get("chat_template") or getattr(tokens.tokenizer, "chat_template", None)
+        template = self._options.get("chat_template") or getattr(self._tokens.tokenizer, "chat_template", None)
         unread = [name for name in config.template_options if plain or name not in str(template)]
         unread += ["prompts.template_file"] if plain and config.template_file else []
         where = "The prompts are plain" if plain else "The chat template has no such keyword"
-        self.no_effect = f"{where}: {', '.join(unread)}: without effect." if unread else ""
+        return f"{where}: {', '.join(unread)}: without effect." if unread else ""
+
+    def _turn_remarks(self) -> Iterator[str]:
+        """What is odd in how the template opens an answer, and closes it."""
+        if self.name == "plain":
+            return
+        question, answer = Turn("user", PROBE), Turn("assistant", PROBE_ANSWER)
+        try:
+            prompt = self._apply([question], None, tokenize=False)
+            unopened = self._apply([question], None, tokenize=False, add_generation_prompt=False)
+            whole = self._apply([question, answer], None, tokenize=False, continue_final_message=False)
+        except PromptsUnusable:  # it wants a system prompt, or no answer: this says nothing about a prompt
+            return
+        opening, _, closing = whole.partition(PROBE_ANSWER)
+        if prompt == unopened and opening[len(prompt) :].strip():
+            yield (
+                "The chat template does not open the answer's turn (it ignores `add_generation_prompt`), so the model "
+                f"reads nothing of {opening[len(prompt) :].strip()!r} and has to write it itself."
+            )
+        end = next(iter(self._tokens.ids_of(closing.lstrip())), self._tokens.eos_id)
+        added = self._tokens.tokenizer.added_tokens_decoder
+        if end in added and end not in self._tokens.ends:
+            ends = " and ".join(self._tokens.tokenizer.convert_ids_to_tokens(list(self._tokens.ends)))
+            yield (
+                f"The chat template closes an answer with {added[end]}, at which a completion of this model does not "
+                f"end: its end tokens are {ends}. To end there, add {end} to `eos_token_id` in its "
+                "generation_config.json."
+            )
 
     def ids(self, text: str) -> list[int]:
         """Token ids of a prompt, up to where the answer begins. Raises: PromptsUnusable."""
@@ -74,7 +107,8 @@ class PromptForm:
         if system:
             messages.insert(0, {"role": "system", "content": system})
         is_continued = turns[-1].role == "assistant"  # an answer that has begun is continued
-        options |= self._options | {"add_generation_prompt": not is_continued, "continue_final_message": is_continued}
+        goes_on = {"add_generation_prompt": not is_continued, "continue_final_message": is_continued}
+        options = self._options | goes_on | options
         tokenizer = self._tokens.tokenizer
         with time_limit.limited(self._unusable, getattr(tokenizer, "name_or_path", None), PromptsUnusable):
             rendered = tokenizer.apply_chat_template(messages, **options)

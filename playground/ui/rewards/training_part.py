@@ -218,8 +218,9 @@ def _settings(config: RewardTrainingConfig) -> str:
     length = f"{config.epochs:g} epochs"
     if config.max_steps:
         length = f"{config.max_steps} steps"
-    answer = [f"{pairs.limit} pairs", length]
     is_annotated = pairs.source in [item.name for item in catalog.ANNOTATORS]
+    most = "" if is_annotated else "at most "
+    answer = [f"{most}{pairs.limit} pairs", length]
     if is_annotated and pairs.flip:
         answer.append(f"{100 * pairs.flip:.0f} % wrong answers")
     if is_annotated and pairs.sharpness:

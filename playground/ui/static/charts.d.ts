@@ -25,6 +25,8 @@ declare namespace Charts {
     exact?: boolean;
     floor?: boolean;
     sparse?: boolean;
+    /** The column without which this chart says nothing. */
+    needs?: string;
     whole?: number[];
     unit(run: Run): string;
     note(run: Run): string;

@@ -152,7 +152,7 @@ export class Charts {
     live.metrics.perplexity_text = live.metrics.update.map((update) => at.get(update) ?? null);
     const { figures } = inLesson.value;
     for (const { spec, card } of this.plain) {
-      const values = live.metrics[spec.column] ?? [];
+      const values = live.metrics[spec.needs ?? spec.column] ?? [];
       const isUnnamed = figures.length > 0 && !spec.large && !figures.includes(spec.column);
       const isEmpty = spec.sparse ? !live.text.length : values.length > 0 && values.every((value) => value === null);
       card.hidden = isUnnamed || isEmpty;

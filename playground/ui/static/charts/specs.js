@@ -97,6 +97,7 @@ export const MORE_CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
   },
   {
     key: "value_loss", span: 0.2, title: "Value loss", column: "value_loss", note: "mean over tokens and steps",
+    needs: "explained_variance",
     gloss: "A loss at 0 or rising means nothing by itself: watch score, distance and texts. It is the squared error of "
       + "the value head, which grows with the spread of the returns; the value fit tells how good the head is.",
     floor: true,

@@ -41,7 +41,7 @@ export class TrainingReport {
         withCode(data.message)) : null,
       card ? verdict(card) : null,
       data.training.step.length ? curves(data) : el("p.empty",
-        data.ended ? "" : "The first point comes when the pairs are written and the model is loaded."),
+        data.ended ? "" : "The first point comes when the pairs are at hand and the model is loaded."),
       card ? reportPlots(card.report) : null,
       data.log ? el("details.folded", el("summary", "Log"), el("pre.log", data.log))
         : null,

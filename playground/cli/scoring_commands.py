@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from playground.cli import arguments
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, ConfigArgument, Json, Outputs
 from playground.cli.settings_command import setting
 from playground.cli.terminal import complain, number, print_json, print_table, say
@@ -39,7 +40,7 @@ def score(
     json: Json = False,
 ) -> None:
     """Score texts with the rewards of a configuration, term by term, before any training."""
-    chosen = yaml_io.load(catalog.preset_path(config), set_)
+    chosen = arguments.chosen(config, set_)
     checks.check(chosen, outputs)
     located = checks.located(chosen, outputs)
     reference = None

@@ -57,7 +57,9 @@ class Format:
 
     def __init__(self, tokenizer: Any, template: str = "auto", max_length: int | None = None) -> None:
         self.tokenizer = tokenizer
-        self._special = set(tokenizer.all_special_ids)
+        # `all_special_ids` has only those with a role: not Gemma's <end_of_turn>, nor Llama's <|eot_id|> beside its eos
+        marked = {token for token, added in tokenizer.added_tokens_decoder.items() if added.special}
+        self._special = {*tokenizer.all_special_ids, *marked}
         record = recorded(tokenizer.name_or_path)
         self.name = _chosen(tokenizer, template, record)
         limit = max_length or record.get("max_length") or tokenizer.model_max_length

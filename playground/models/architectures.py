@@ -33,7 +33,6 @@ with open(Path(__file__).with_name("families.csv"), encoding="utf-8", newline=""
         name: Family(use, int(mlp_kept), *(word == "yes" for word in words))
         for name, use, mlp_kept, *words in list(csv.reader(_file))[1:]
     }
-CAUSAL_TYPES = tuple(name for name, family in FAMILIES.items() if family.use == "policy")
 GGUF_TYPES = ("llama", "qwen2", "qwen3")  # whose GGUF files can be converted
 NUMBERS = {  # our name -> the names that architectures give it, in the order in which they are tried
     "hidden_size": ("hidden_size", "n_embd", "dim", "d_model"),

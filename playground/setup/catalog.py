@@ -111,11 +111,6 @@ def preset_names() -> list[str]:
     return _names_in(PRESETS)
 
 
-def model_preset_names() -> list[str]:
-    """Names of the presets of suggested hub models, in the order in which the models are suggested."""
-    return _names_in(MODEL_PRESETS)
-
-
 def lesson_preset_names() -> list[str]:
     """Names of the presets that only a lesson needs. They ship with their model."""
     return _names_in(LESSON_PRESETS)

@@ -32,7 +32,8 @@ def saved_bytes(model, rows, width):
     return sum(storage.nbytes() for storage in saved.values())
 
 
-CASES = [(kind, lora) for kind in architectures.CAUSAL_TYPES for lora in (False, True)]
+CAUSAL_TYPES = [name for name, family in architectures.FAMILIES.items() if family.use == "policy"]
+CASES = [(kind, lora) for kind in CAUSAL_TYPES for lora in (False, True)]
 BY_DAY = [(kind, lora) for kind in ("gpt2", "gpt_neox", "llama", "gemma2") for lora in (False, True)]
 
 

@@ -1,4 +1,4 @@
-"""A model service by script, for tests: `python -m tests.fake_service --idle-seconds N`.
+"""A model service by script, for tests: `python -m tests.fake_service`.
 
 Speaks the protocol of playground.runs.model_service. The prompt says what it does: count, error, crash, slow, silent,
 noise, or `gate PATH` (one sample, then nothing until PATH exists).

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+EPSILON = 1e-8  # so that values that are all alike can be whitened
+
 
 def masked_sum(values: Tensor, mask: Tensor) -> Tensor:
     """Sum of `values` where `mask` is True. Values under a False mask may be anything, NaN included."""
@@ -26,8 +28,8 @@ def spread_of_sums(values: Tensor, mask: Tensor) -> Tensor:
     return torch.where(mask, values, torch.zeros_like(values)).sum(-1).std(correction=0)
 
 
-def whiten(values: Tensor, mask: Tensor, *, shift_mean: bool = True, epsilon: float = 1e-8) -> Tensor:
-    """Scale the masked values to variance 1 and, unless `shift_mean` is False, shift them to mean 0.
+def whiten(values: Tensor, mask: Tensor) -> Tensor:
+    """Shift the masked values to mean 0 and scale them to variance 1.
 
     Args:
         values, mask: [B, C]. The whole batch at once, so that every episode is measured with the same rule.
@@ -35,12 +37,10 @@ def whiten(values: Tensor, mask: Tensor, *, shift_mean: bool = True, epsilon: fl
     Returns:
         [B, C]; 0 where the mask is False.
 
-    Source: openai/lm-human-preferences, `utils.whiten` (the mean is kept when `shift_mean` is False).
+    Source: openai/lm-human-preferences, `utils.whiten`.
     """
     mean = masked_mean(values, mask)
-    scaled = (values - mean) * torch.rsqrt(masked_variance(values, mask) + epsilon)
-    if not shift_mean:
-        scaled = scaled + mean
+    scaled = (values - mean) * torch.rsqrt(masked_variance(values, mask) + EPSILON)
     return torch.where(mask, scaled, torch.zeros_like(scaled))
 
 

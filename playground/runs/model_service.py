@@ -62,8 +62,8 @@ class ModelService:
     """Talks to the service process. Thread-safe: one question at a time, the others wait, up to `MOST_QUESTIONS`. What
     the process prints is kept in `outputs`."""
 
-    def __init__(self, outputs: Path | None = None, idle_seconds: int = 300) -> None:
-        self._outputs, self._idle_seconds = outputs, idle_seconds
+    def __init__(self, outputs: Path | None = None) -> None:
+        self._outputs = outputs
         self._lock = threading.Lock()
         self._places = threading.Semaphore(MOST_QUESTIONS)
         self._process: subprocess.Popen[str] | None = None
@@ -175,7 +175,7 @@ class ModelService:
         try:
             with self._log() as log:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", SERVICE_MODULE, "--idle-seconds", str(self._idle_seconds)],
+                    [sys.executable, "-m", SERVICE_MODULE],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -54,9 +53,9 @@ class GpuCalls(NamedTuple):
     factor: float = 1.0
 
 
-def on_zero_gpu(environment: Mapping[str, str] = os.environ) -> bool:
+def on_zero_gpu() -> bool:
     """Whether this is a ZeroGPU Space, by what the hub sets there."""
-    return environment.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
+    return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
 
 
 def available() -> list[Device]:

@@ -149,12 +149,12 @@ def check_reward_training(config: RewardTrainingConfig, limits: Limits) -> list[
     return [_one_of(field, value, names, limits) for field, value, names in named if value not in names]
 
 
-def text_problem(what: str, text: object, limits: Limits) -> str:
-    """Why a text that a person typed is too long here, as a sentence; empty if it is not."""
+def text_problem(text: object, limits: Limits) -> str:
+    """Why a prompt that a person typed is too long here, as a sentence; empty if it is not."""
     length, cap = len(str(text or "")), limits.prompt_characters
     if cap is None or length <= cap:
         return ""
-    return f"{what} has {length:,} characters; at most {cap:,} {limits.where}."
+    return f"The prompt has {length:,} characters; at most {cap:,} {limits.where}."
 
 
 def samples_problem(count: Any, limits: Limits) -> str:

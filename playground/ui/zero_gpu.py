@@ -13,7 +13,6 @@ import contextlib
 import contextvars
 import os
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 
 from playground.config import RunConfig
@@ -34,9 +33,9 @@ SECONDS = 60  # the most of a call; what a visitor has left of the day must be a
 NO_GPU = "There was no GPU: {} Resume it to ask again."
 
 
-def seconds_of_a_call(environment: Mapping[str, str] = os.environ) -> int:
+def seconds_of_a_call() -> int:
     """How long a call may be at most. Raises: InvalidConfig."""
-    text = environment.get(SECONDS_VARIABLE) or str(SECONDS)
+    text = os.environ.get(SECONDS_VARIABLE) or str(SECONDS)
     if not text.isdecimal() or not LEAST_SECONDS <= int(text) <= MOST_SECONDS:
         sentence = f"must be a whole number from {LEAST_SECONDS} to {MOST_SECONDS} (got {text[:40]!r})."
         raise InvalidConfig([Problem(SECONDS_VARIABLE, sentence)])

@@ -145,14 +145,16 @@ def test_the_worker_of_a_run_that_is_deleted_from_the_disk_leaves_and_writes_not
     assert [path.name for path in outputs.iterdir() if not path.name.startswith(".")] == []
 
 
-def test_of_a_long_log_the_middle_goes_and_the_beginning_and_the_end_stay(tmp_path):
+def test_of_a_long_log_the_middle_goes_and_the_beginning_and_the_end_stay(tmp_path, monkeypatch):
+    for name, size in {"CUT_AT_BYTES": 50_000, "BEGINNING_BYTES": 10_000, "END_BYTES": 20_000}.items():
+        monkeypatch.setattr(logs, name, size)
     log = tmp_path / "worker.log"
     for attempt in range(5):
         with open(log, "ab") as file:
             file.writelines(b"attempt %d line %06d\n" % (attempt, number) for number in range(6_000))
         size = log.stat().st_size
-        assert logs.cap(log, cut_at=50_000, beginning=10_000, end=20_000) == size - log.stat().st_size > 0
-    assert logs.cap(log, cut_at=50_000, beginning=10_000, end=20_000) == 0, "small enough"
+        assert logs.cap(log) == size - log.stat().st_size > 0
+    assert logs.cap(log) == 0, "small enough"
     before, after = (part.splitlines() for part in log.read_bytes().split(logs.MARK))
     assert before == [b"attempt 0 line %06d" % number for number in range(len(before))]
     assert after == [b"attempt 4 line %06d" % number for number in range(6_000 - len(after), 6_000)]

@@ -135,13 +135,15 @@ def test_a_space_without_its_package_says_what_it_needs(tmp_path, monkeypatch):
         server.new_demo(tmp_path, "space")
 
 
-def test_the_caps_speak_of_the_gpu_where_models_need_it_and_calls_have_a_length_that_can_be():
+def test_the_caps_speak_of_the_gpu_where_models_need_it_and_calls_have_a_length_that_can_be(monkeypatch):
     space = LIMITS["space"]._replace(calls=CALLS)
     assert not any("GPU" in line for line in in_words(space))
     assert any("60 seconds of GPU at a time" in line for line in in_words(space._replace(more="suggested")))
-    assert zero_gpu.seconds_of_a_call({}) == 60
-    assert not devices.on_zero_gpu({})
-    assert devices.on_zero_gpu({"SPACES_ZERO_GPU": "true"})
+    assert zero_gpu.seconds_of_a_call() == 60
+    assert not devices.on_zero_gpu()
+    monkeypatch.setenv("SPACES_ZERO_GPU", "true")
+    assert devices.on_zero_gpu()
     for seconds in ("10", "a minute", "4000"):
+        monkeypatch.setenv(zero_gpu.SECONDS_VARIABLE, seconds)
         with pytest.raises(InvalidConfig, match="PLAYGROUND_ZEROGPU_SECONDS: must be a whole number from 20 to 1800"):
-            zero_gpu.seconds_of_a_call({zero_gpu.SECONDS_VARIABLE: seconds})
+            zero_gpu.seconds_of_a_call()

@@ -131,8 +131,7 @@ def main(arguments=None):
     launcher.new_worker = spawn_fake
     server.ModelService = FakeService
     server.StandbyWorker = NoStandby
-    getting = real_model_part.Getting
-    real_model_part.Getting = lambda: getting(get_fake_model)
+    real_model_part.getting.get = get_fake_model
     if arguments.recorded:
         server.RECORDED = arguments.recorded
     server.serve(None, arguments.port, arguments.outputs, arguments.mode)

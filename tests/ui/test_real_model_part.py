@@ -32,13 +32,14 @@ class Steps:
 def steps(tmp_path, monkeypatch):
     monkeypatch.setenv("PLAYGROUND_MODELS", str(tmp_path / "models"))
     steps = Steps()
+    monkeypatch.setattr("playground.runs.real_model.get", steps.get)
     yield steps
     steps.steps.put(ValueError("the test is over"))
 
 
 def functions(steps):
     """The three server functions, as they answer a page of one's own."""
-    return Access().guard_all(Action.GET_MODEL, Getting(steps.get).functions())
+    return Access().guard_all(Action.GET_MODEL, Getting().functions())
 
 
 def test_getting_a_model_is_begun_once_and_says_where_it_is_until_the_model_is_here(steps):

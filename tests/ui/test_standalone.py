@@ -74,18 +74,21 @@ def test_lessons_and_mysteries_are_answered_too_each_answer_in_a_pack_of_its_own
     assert answered == ["live/_recorded-mystery-01/mystery"]
 
 
-def test_a_replay_that_would_be_too_large_goes_without_its_largest_parts_and_says_which(packs):
+def test_a_replay_that_would_be_too_large_goes_without_its_largest_parts_and_says_which(packs, monkeypatch):
     whole = replay.in_one_file(packs, RUN, "Kinder reviews")
     assert whole.left_out == []
     assert len(whole.html.encode()) < replay.MOST_BYTES / 2
     most = len(whole.html.encode()) - 250_000
-    less = replay.in_one_file(packs, RUN, "Kinder reviews", most)
+    monkeypatch.setattr(replay, "MOST_BYTES", most)
+    less = replay.in_one_file(packs, RUN, "Kinder reviews")
     assert less.left_out[0] == "answers token by token"
     assert len(less.html.encode()) <= most
-    with pytest.raises(PlaygroundError, match="larger than"):
-        replay.in_one_file(packs, RUN, "Kinder reviews", 250_000)
     least = len(replay.in_one_file(LEAST, RUN, "").html)
-    assert set(replay.in_one_file(packs, RUN, "", least + 75_000).left_out) == set(replay.PARTS.values())
+    monkeypatch.setattr(replay, "MOST_BYTES", 250_000)
+    with pytest.raises(PlaygroundError, match="larger than"):
+        replay.in_one_file(packs, RUN, "Kinder reviews")
+    monkeypatch.setattr(replay, "MOST_BYTES", least + 75_000)
+    assert set(replay.in_one_file(packs, RUN, "").left_out) == set(replay.PARTS.values())
 
 
 def test_names_and_texts_stay_texts_in_the_file():

@@ -275,7 +275,7 @@ def refuse_too_long(texts: Mapping[str, str], most: Mapping[str, int]) -> None:
 def _of_prompt(path: Path, kind: type[P], prompt_id: int | None) -> Iterator[P]:
     where = None
     if prompt_id is not None:
-        where = files.field_is("prompt_id", prompt_id)
+        where = files.of_prompt(prompt_id)
     for record in files.JsonlTail(path).records(kind, where):
         if prompt_id in (None, record.prompt_id):
             yield record

@@ -164,9 +164,9 @@ def read_records(path: Path, kind: type[R]) -> list[R]:
     return JsonlTail(path).read_records(kind)
 
 
-def field_is(name: str, value: int) -> re.Pattern[bytes]:
-    """What the line of a record holds whose field has this value; others may hold it too."""
-    return re.compile(rb'"%s":\s*%d\b' % (name.encode(), value))
+def of_prompt(prompt_id: int) -> re.Pattern[bytes]:
+    """What the line of a record of this prompt holds; others may hold it too."""
+    return re.compile(rb'"prompt_id":\s*%d\b' % prompt_id)
 
 
 def refuse_links(folder: Path) -> None:

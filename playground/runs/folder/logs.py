@@ -31,16 +31,16 @@ def log_tail(path: Path, max_bytes: int) -> str:
         return ""
 
 
-def cap(path: Path, cut_at: int = CUT_AT_BYTES, beginning: int = BEGINNING_BYTES, end: int = END_BYTES) -> int:
-    """Cut the middle out of the file, in place, once it is larger than `cut_at`; returns how many bytes went. Lines
-    that are appended in these milliseconds may be lost. Raises: OSError."""
+def cap(path: Path) -> int:
+    """Cut the middle out of the file, in place, once it is larger than `CUT_AT_BYTES`; returns how many bytes went.
+    Lines that are appended in these milliseconds may be lost. Raises: OSError."""
     size = path.stat().st_size if path.exists() else 0
-    if size <= max(cut_at, beginning + end):
+    if size <= max(CUT_AT_BYTES, BEGINNING_BYTES + END_BYTES):
         return 0
     with open(path, "r+b") as file:
-        head = file.read(beginning)
+        head = file.read(BEGINNING_BYTES)
         keep = head.rfind(b"\n") + 1 or len(head)
-        file.seek(size - end)
+        file.seek(size - END_BYTES)
         tail = file.read()
         file.seek(keep)
         file.write(MARK + tail[tail.find(b"\n") + 1 :])

@@ -28,7 +28,7 @@ MAX_SEEN_TOKENS = 300
 BINS = 24
 
 
-def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
+def preview(config: RunConfig) -> dict[str, Any]:
     """Everything that is shown of the prompts of a configuration. Raises: ModelNotFound, PromptsUnusable."""
     tokens, context = tokens_of(catalog.model_folder(config.model.source, config.model.revision))
     room = context - config.sampling.max_new_tokens
@@ -77,7 +77,7 @@ def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
                 "tokens": len(prompt.ids),
                 "held_out": prompt in held_out,
             }
-            for prompt in rendered[:num_rows]
+            for prompt in rendered[:NUM_ROWS]
         ],
         "seen": [seen(tokens, prompt.ids) for prompt in rendered[:NUM_SEEN]],
     }

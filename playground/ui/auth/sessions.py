@@ -70,12 +70,12 @@ def has_many_values(body: bytes) -> bool:
     return sum(outside.count(sign) for sign in (b"[", b"{", b",")) > MAX_VALUES
 
 
-async def forget_unread(demo: gr.Blocks, seconds: float = UNREAD_SECONDS) -> None:
+async def forget_unread(demo: gr.Blocks) -> None:
     """For ever: drop what is left of sessions in which nothing has happened for so long. A page that is there fetches
     its messages at once, so they are of a client that has gone, or never meant to read them."""
     left: Left = {}
     while True:
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(UNREAD_SECONDS)
         left = await drop_unread(demo._queue, left)
 
 

@@ -14,7 +14,6 @@ import ipaddress
 import os
 import secrets
 import time
-from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -103,14 +102,14 @@ class Host:
         return {row[0] for row in rows if len(row) == 2 and row[1].isdecimal() and now - int(row[1]) < COOKIE_SECONDS}
 
 
-def token_for(mode: str, environment: MutableMapping[str, str] = os.environ) -> str:
+def token_for(mode: str) -> str:
     """The host's token: from the environment, where it is then removed so that no child process has it; else a new one
     for a classroom, and none elsewhere.
 
     Raises:
         InvalidConfig: a token that could be guessed.
     """
-    token = environment.pop(TOKEN_VARIABLE, "")
+    token = os.environ.pop(TOKEN_VARIABLE, "")
     if token and len(token) < MIN_TOKEN_CHARACTERS:
         message = f"must have at least {MIN_TOKEN_CHARACTERS} characters; unset it to get a new one at each start."
         raise InvalidConfig([Problem(TOKEN_VARIABLE, message)])

@@ -81,7 +81,7 @@ def answered(
     capped: Limits = LIMITS["local"],
 ) -> Iterator[AnswersData]:
     """The answers so far, again and again. Raises: PlaygroundError."""
-    problem = _problem(run_id, text, seed) or limits.text_problem("The prompt", text, capped)
+    problem = _problem(run_id, text, seed) or limits.text_problem(text, capped)
     if problem := problem or limits.samples_problem(num_samples, capped):
         yield {"state": "error", "message": problem, "samples": []}
         return
@@ -107,7 +107,7 @@ def guarded_functions(service: ModelService, access: Access) -> list[Callable[..
         text = str(prompt or "").strip()
         if not text:
             return {"error": "Type the beginning of a review first."}
-        if problem := limits.text_problem("The prompt", text, access.limits_of(caller)):
+        if problem := limits.text_problem(text, access.limits_of(caller)):
             return {"error": problem}
         number = 0
         if isinstance(seed, int) and 0 <= seed <= MAX_SEED:

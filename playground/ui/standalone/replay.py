@@ -52,7 +52,7 @@ def page(run: RunDirectory, make_routes: MakeRoutes) -> ReplayFile:
     return in_one_file(packs, run_id, title)
 
 
-def in_one_file(packs: Packs, run_id: str, title: str, most_bytes: int = MOST_BYTES) -> ReplayFile:
+def in_one_file(packs: Packs, run_id: str, title: str) -> ReplayFile:
     """Answers about a run, the page that shows them, and no more than fits. Raises: PlaygroundError, if that is too
     little."""
     filled = {
@@ -64,7 +64,7 @@ def in_one_file(packs: Packs, run_id: str, title: str, most_bytes: int = MOST_BY
         "frame": parts.frame(NOT_YET),
     }
     template = parts.template("replay.html")
-    room = most_bytes - len(template.substitute(filled, answers="").encode())
+    room = MOST_BYTES - len(template.substitute(filled, answers="").encode())
     fitting, left_out = _fitting({**packs, "live/_page": {}}, run_id, room - ROOM_FOR_WORDS)
     notice = ""
     if left_out:

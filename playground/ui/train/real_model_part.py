@@ -25,8 +25,8 @@ class _Unwanted(Exception):
 class Getting:
     """At most one thread that gets it, and what is known of that."""
 
-    def __init__(self, get: Callable[[getting.Progress], object] = getting.get) -> None:
-        self._get, self._lock = get, threading.Lock()
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._words, self._error, self._unwanted = "", "", False
 
@@ -74,7 +74,7 @@ class Getting:
 
     def _work(self) -> None:
         try:
-            self._get(self._tell)
+            getting.get(self._tell)
         except _Unwanted:
             self._error = STOPPED
         except (PlaygroundError, OSError) as error:

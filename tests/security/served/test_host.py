@@ -1,5 +1,6 @@
 """The host's token: what it opens, and how it is guessed in vain; and how strangers are told apart."""
 
+import os
 import re
 
 import httpx
@@ -100,16 +101,17 @@ def test_a_page_without_a_host_has_none(tmp_path):
             assert "set-cookie" not in answer.headers
 
 
-def test_a_token_is_made_for_a_class_taken_from_the_environment_and_removed_there():
-    made = {visitors.token_for("classroom", {}) for _ in range(20)}
+def test_a_token_is_made_for_a_class_taken_from_the_environment_and_removed_there(monkeypatch):
+    made = {visitors.token_for("classroom") for _ in range(20)}
     assert len(made) == 20
     assert all(len(token) >= 32 for token in made)
-    assert visitors.token_for("local", {}) == visitors.token_for("space", {}) == ""
-    environment = {visitors.TOKEN_VARIABLE: "a-token-of-the-teacher"}
-    assert visitors.token_for("space", environment) == "a-token-of-the-teacher"
-    assert environment == {}
+    assert visitors.token_for("local") == visitors.token_for("space") == ""
+    monkeypatch.setenv(visitors.TOKEN_VARIABLE, "a-token-of-the-teacher")
+    assert visitors.token_for("space") == "a-token-of-the-teacher"
+    assert visitors.TOKEN_VARIABLE not in os.environ
+    monkeypatch.setenv(visitors.TOKEN_VARIABLE, "short")
     with pytest.raises(InvalidConfig, match="at least 20 characters"):
-        visitors.token_for("classroom", {visitors.TOKEN_VARIABLE: "short"})
+        visitors.token_for("classroom")
 
 
 def test_the_host_of_a_class_goes_on_after_a_restart_by_a_file_that_makes_nobody_the_host(tmp_path):

@@ -122,7 +122,7 @@ def test_calls_that_wait_for_a_client_that_reads_nothing_are_dropped(classroom):
 
 
 def test_the_watch_over_sessions_runs_while_the_page_does(monkeypatch, tmp_path):
-    monkeypatch.setattr(sessions.forget_unread, "__defaults__", (0.05,))
+    monkeypatch.setattr(sessions, "UNREAD_SECONDS", 0.05)
     with pages.served("local", tmp_path, tmp_path / "recorded") as page:
         calls = page.running.demo._queue.pending_event_ids_session
         calls["gone"] = {"a call"}

@@ -180,9 +180,6 @@ def test_a_run_without_texts_of_its_updates_says_why(client, tmp_path):
     for name, sentence in why.items():
         answer = client.get(f"/live/{name}/rollout/last")
         assert (answer.status_code, answer.json()["error"]) == (404, sentence)
-        run = client.get(f"/live/{name}/poll").json()["snapshot"]["run"]
-        assert run["keeps_rollouts"] is (name == "new")
-    assert client.get("/live/one/poll").json()["snapshot"]["run"]["keeps_rollouts"] is True
     missing = client.get("/live/one/rollout/41").json()
     assert missing == {"error": "No texts were kept of update 41; there are some of updates 1 to 40."}
 

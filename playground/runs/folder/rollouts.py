@@ -13,7 +13,7 @@ from playground.config import RunConfig
 from playground.errors import RunNotFound
 from playground.runs.folder.attempts import Resumption, in_force
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import MOST_DAMAGED, JsonlTail, is_kept, line_at
+from playground.runs.folder.files import MOST_DAMAGED, JsonlTail, line_at
 from playground.runs.folder.records import OfAnUpdate, parsed
 from playground.runs.folder.rollout_records import RolloutRecord
 
@@ -58,11 +58,6 @@ class Rollouts:
         if self._run.status().update:
             return BEFORE
         return NONE_YET
-
-
-def keeps_rollouts(run: RunDirectory, config: RunConfig, has_begun: bool) -> bool:
-    """Whether a run has texts of its updates; before its updates have begun, whether it will have."""
-    return is_kept(run.rollouts_path) or (config.evaluation.rollout_texts > 0 and not has_begun)
 
 
 class LineSpan(NamedTuple):

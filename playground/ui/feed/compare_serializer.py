@@ -16,7 +16,6 @@ from playground.rewards import behaviours as counted
 from playground.rewards import verify
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
-from playground.runs.folder.rollouts import keeps_rollouts
 from playground.setup import describe
 from playground.ui.feed import insight_serializer, run_serializer
 from playground.ui.feed.run_feed import RunFeed
@@ -218,7 +217,6 @@ class Overlaid(NamedTuple):
                 "method": config.method_label,
                 "seed": seed,
                 "unit": config.score_unit,
-                "keeps_rollouts": keeps_rollouts(feed.run, config, bool(feed.metrics)),
                 **curves.data,
                 "state": status["state"],
                 "update": status["update"],

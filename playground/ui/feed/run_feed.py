@@ -13,7 +13,7 @@ from playground.runs.folder.attempts import Resumption, events_in_force, in_forc
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
 from playground.runs.folder.records import RESUMED, Evaluation, Event, Record, Sample, Status, UpdateMetrics
-from playground.runs.folder.rollouts import Rollouts, keeps_rollouts
+from playground.runs.folder.rollouts import Rollouts
 from playground.runs.fork import parent_of
 from playground.setup import catalog
 from playground.ui.feed import insight_serializer, run_serializer, run_state
@@ -172,12 +172,12 @@ class RunFeed:
     def snapshot(self) -> SnapshotData:
         """Everything so far: of the evaluations the first and the newest (a recorded run brings all, to be played)."""
         grouped, status, label = run_serializer.moments(self.samples), self.status_now(), self.run.label()
-        updates, keeps = self._known["updates"], keeps_rollouts(self.run, self.config, bool(self.metrics))
-        facts: dict[str, Any] = {"recorded": self.recorded, "forked": self.forked, "keeps_rollouts": keeps}
+        about = run_serializer.run_summary(self.id, self.config, label, recorded=self.recorded, forked=self.forked)
+        updates = self._known["updates"]
         drawn = updates if self.recorded else dict.fromkeys(updates[:1] + updates[-1:])
         return {
             **self._known,
-            "run": run_serializer.run_summary(self.id, self.config, label, **facts),
+            "run": about,
             "status": status,
             "live": self.live_values(ended=status["ended"]),
             "metrics": run_serializer.thinned(self.columns),

@@ -84,13 +84,7 @@ def names(config: RunConfig, label: Label) -> NamesData:
 
 
 def run_summary(
-    run_id: str,
-    config: RunConfig,
-    label: Label,
-    *,
-    recorded: bool = False,
-    forked: bool = False,
-    keeps_rollouts: bool = False,
+    run_id: str, config: RunConfig, label: Label, *, recorded: bool = False, forked: bool = False
 ) -> RunData:
     """What stays the same during a run, unless it is renamed."""
     measures = [behaviour.measure for behaviour in config.behaviours or ()]
@@ -107,7 +101,6 @@ def run_summary(
         "engine": config.engine,
         "can_steer": not recorded and config.kind != "watched",
         "keeps_checkpoints": config.checkpoint.every > 0,
-        "keeps_rollouts": keeps_rollouts,
         "no_traces": traces.why_none(config) or (RECORDED_WITHOUT if recorded else ""),
         "adaptive": config.kl.moves,
         "target": config.kl.target,

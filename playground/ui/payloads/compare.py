@@ -128,7 +128,6 @@ class OverlaidData(WentData):
     method: str
     seed: int | None
     unit: str
-    keeps_rollouts: bool
     state: State
     update: int
     num_updates: int

@@ -56,7 +56,6 @@ class RunData(NamesData):
     engine: str
     can_steer: bool
     keeps_checkpoints: bool
-    keeps_rollouts: bool
     no_traces: str
     adaptive: bool
     target: float | None

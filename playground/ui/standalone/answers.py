@@ -142,11 +142,12 @@ class _Asking:
             await self.keep(f"{run}/{part}", "")
         moments = self.packs[f"{run}/compare"][""].get("moments", [])
         await self.keep(f"{run}/compare", *(f"?update={update}" for update in moments))
+        newest = await self.ask(f"{run}/rollout/last")
         updates = range(0)
-        if snapshot["run"]["keeps_rollouts"]:
+        if "error" not in newest:
             updates = range(1, max(snapshot["metrics"]["update"], default=0) + 1)
         await self.keep(f"{run}/rollout", *(str(update) for update in updates))
-        self.packs.setdefault(f"{run}/rollout", {OTHERS: await self.ask(f"{run}/rollout/last")})
+        self.packs.setdefault(f"{run}/rollout", {OTHERS: newest})
         traced = {event["update"] for event in snapshot["events"] if event["kind"] == "trace"}
         await self.keep(f"{run}/trace", *(str(update) for update in sorted(traced)))
         await self.keep(f"{run}/tokens", *self._prompts(run, snapshot))

@@ -265,7 +265,6 @@ declare namespace Wire {
     engine: string;
     can_steer: boolean;
     keeps_checkpoints: boolean;
-    keeps_rollouts: boolean;
     no_traces: string;
     adaptive: boolean;
     target: number | null;
@@ -408,7 +407,6 @@ declare namespace Wire {
     method: string;
     seed: number | null;
     unit: string;
-    keeps_rollouts: boolean;
     state: "queued" | "starting" | "running" | "paused" | "stopping" | "finished" | "stopped" | "failed" | "interrupted";
     update: number;
     num_updates: number;

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from playground.analysis.diagnosis.alert import Alert
 from playground.analysis.diagnosis.run_records import Thresholds
-from playground.cli.terminal import by_name, print_json, say
+from playground.cli.terminal import print_json, say
 from playground.imports import judging
+from playground.runs.folder.records import by_name
 
 SIGNS = {"red": "!!", "amber": "! ", "quiet": "ok", "not measured": "- "}
 NO_MORE = (

@@ -15,14 +15,14 @@ from playground.analysis.over_seeds import in_words
 from playground.analysis.run_figures import FIGURES, FigureValue, ListedRun, RunFigure
 from playground.analysis.run_report import Ends, RunReport
 from playground.cli import following
-from playground.cli.terminal import by_name, complain, number, print_json, print_table, say, time_range
+from playground.cli.terminal import complain, number, print_json, print_table, say, time_range
 from playground.config import from_defaults
 from playground.data import dialogues
 from playground.rewards.mixture import term_names
 from playground.runs import frontier_samples, queue
 from playground.runs.folder import exit_reasons
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import Sample, Status
+from playground.runs.folder.records import Sample, Status, by_name
 from playground.runs.launched import BY_HAND
 from playground.runs.model_service import GeneratedSample
 from playground.setup.describe import duration

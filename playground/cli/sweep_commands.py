@@ -28,10 +28,11 @@ from playground.cli.arguments import (
 )
 from playground.cli.outgoing import write_figures
 from playground.cli.settings_command import by_path, setting
-from playground.cli.terminal import by_name, complain, print_json, print_table, say, time_range
+from playground.cli.terminal import complain, print_json, print_table, say, time_range
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.exports.figures import RunGroup
 from playground.runs import cluster, history
+from playground.runs.folder.records import by_name
 from playground.runs.supervisor import Supervisor, every
 from playground.runs.sweeps import grid, sweep_making, sweep_record
 from playground.runs.sweeps.sweep_making import SweepRequest

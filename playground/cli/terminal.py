@@ -15,7 +15,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -47,19 +46,6 @@ def print_json(value: Any) -> None:
     """One line of strict JSON on stdout, at once; of letters that not every program reads, only in UTF-8."""
     ensure_ascii = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     print(json.dumps(finite_or_null(value), ensure_ascii=ensure_ascii, allow_nan=False), flush=True)
-
-
-def by_name(value: Any) -> Any:
-    """A record or named tuple as what it has by name, and so all within it."""
-    if isinstance(value, BaseModel):
-        value = dict(value)
-    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, dict):
-        return {name: by_name(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [by_name(item) for item in value]
-    return value
 
 
 def number(value: float | None, *, sign: bool = False) -> str:

@@ -4,6 +4,7 @@ what is no figure (not finite, absurdly large) is nothing, and a record that the
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, get_args
 
@@ -319,4 +320,22 @@ def finite_or_null(value: Any) -> Any:
         return {finite_or_null(key): finite_or_null(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [finite_or_null(item) for item in value]
+    return value
+
+
+def by_name(value: Any, digits: int | None = None) -> Any:
+    """A record or named tuple as what it has by name, and so all within it. With `digits`, floats have so many
+    significant digits, and None stands for what is not finite."""
+    if isinstance(value, float) and digits is not None:
+        if math.isfinite(value):
+            return float(f"{value:.{digits}g}")
+        return None
+    if isinstance(value, BaseModel):
+        value = dict(value)
+    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {name: by_name(item, digits) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [by_name(item, digits) for item in value]
     return value

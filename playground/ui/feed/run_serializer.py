@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel
 
 from playground.analysis import before_after
 from playground.analysis.pace import seconds_left
@@ -21,7 +19,7 @@ from playground.config.reward_settings import RewardPart
 from playground.lessons import mysteries
 from playground.rewards import behaviours as counted
 from playground.runs.folder import changes, exit_reasons, traces
-from playground.runs.folder.records import RESUMED, Evaluation, Event, Label, Sample, Status, UpdateMetrics
+from playground.runs.folder.records import RESUMED, Evaluation, Event, Label, Sample, Status, UpdateMetrics, by_name
 from playground.runs.folder.rollouts import OpenedUpdate
 from playground.setup import describe
 from playground.ui.payloads import Columns
@@ -62,19 +60,7 @@ def encode(data: Any) -> bytes:
 
 def plain(value: Any, digits: int = 5) -> Any:
     """Records for `encode`: floats with so many significant digits, None for what is not finite."""
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return float(f"{value:.{digits}g}")
-        return None
-    if isinstance(value, BaseModel):
-        value = dict(value)
-    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, dict):
-        return {name: plain(item, digits) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item, digits) for item in value]
-    return value
+    return by_name(value, digits)
 
 
 def names(config: RunConfig, label: Label) -> NamesData:

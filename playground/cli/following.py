@@ -16,8 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from playground.analysis.pace import all_left, seconds_left
-from playground.cli.arguments import HERE, Where, workers_on
+from playground.cli.arguments import FAILED, HERE, Where, workers_on
 from playground.cli.terminal import complain, number, print_json, time_range
 from playground.config import RunConfig
 from playground.errors import PlaygroundError
@@ -183,6 +185,19 @@ def _until_the_end(
                 return
             else:
                 time.sleep(POLL_SECONDS)
+
+
+def wait_until(has_ended: Callable[[], bool], timeout: float, outputs: Path, too_late: str) -> None:
+    """Look until all has ended, and after runs on a cluster meanwhile. Raises: Exit, saying `too_late`, if that takes
+    longer than `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    look_elsewhere = every(cluster.LOOK_SECONDS, lambda: cluster.look_after(outputs))
+    while not has_ended():
+        if time.monotonic() > deadline:
+            complain(too_late)
+            raise typer.Exit(FAILED)
+        look_elsewhere()
+        time.sleep(POLL_SECONDS)
 
 
 @contextlib.contextmanager

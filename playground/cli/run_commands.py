@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -13,19 +12,17 @@ import typer
 from playground.analysis.diagnosis import diagnose as alerts_of
 from playground.analysis.diagnosis.run_records import Records, Thresholds
 from playground.analysis.run_figures import ListedRun
-from playground.cli import alert_printing, printing, rollout_printing
+from playground.cli import alert_printing, following, printing, rollout_printing
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run, folder_of_runs
 from playground.cli.terminal import complain, print_json
 from playground.config import yaml_io
 from playground.errors import InvalidConfig, Problem, PromptsUnusable, RunNotFound, ServiceUnavailable
-from playground.runs import cluster, frontier_samples, history, launcher
+from playground.runs import frontier_samples, history, launcher
 from playground.runs.folder import processes
 from playground.runs.model_service import GeneratedSample, ModelService
-from playground.runs.supervisor import Supervisor, every
+from playground.runs.supervisor import Supervisor
 from playground.setup import catalog
 from playground.setup.limits import MOST_SAMPLES
-
-STOP_POLL_SECONDS = 0.05
 
 
 def stop(
@@ -53,15 +50,9 @@ def stop(
         print(f"{run.id}: {ending.sentence} {status.message}")
         if ending.alive:
             raise typer.Exit(FAILED)
-    deadline = time.monotonic() + timeout
-    look_elsewhere = every(cluster.LOOK_SECONDS, lambda: cluster.look_after(run.path.parent))
-    while not status.ended:
-        if time.monotonic() > deadline:
-            complain(f"{run.id} has not stopped within {timeout:g} s. `stop --now` ends it by force.")
-            raise typer.Exit(FAILED)
-        look_elsewhere()
-        time.sleep(STOP_POLL_SECONDS)
-        status = run.status()
+    too_late = f"{run.id} has not stopped within {timeout:g} s. `stop --now` ends it by force."
+    following.wait_until(lambda: run.status().ended, timeout, run.path.parent, too_late)
+    status = run.status()
     Supervisor(run.path.parent).end_the_dead()
     print(f"{run.id} has ended: {status.state}, after update {status.update} of {status.num_updates}.")
 

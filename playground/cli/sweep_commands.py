@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,6 @@ from playground.analysis.over_seeds import NO_INTERVAL, SettingRow, in_words, sh
 from playground.cli import following
 from playground.cli.arguments import (
     DEFAULT_OUTPUTS,
-    FAILED,
     ClusterOptions,
     Json,
     On,
@@ -31,9 +29,9 @@ from playground.cli.settings_command import by_path, setting
 from playground.cli.terminal import complain, print_json, print_table, say, time_range
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.exports.figures import RunGroup
-from playground.runs import cluster, history
+from playground.runs import history
 from playground.runs.folder.records import by_name
-from playground.runs.supervisor import Supervisor, every
+from playground.runs.supervisor import Supervisor
 from playground.runs.sweeps import grid, sweep_making, sweep_record
 from playground.runs.sweeps.sweep_making import SweepRequest
 from playground.runs.sweeps.sweep_progress import SweepProgress, progress_of
@@ -41,7 +39,6 @@ from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import admission, describe
 from playground.setup.estimates import disk
 
-STOP_POLL_SECONDS = 0.1
 MOST_BEHAVIOURS = 2  # columns; --json has all
 SweepArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a sweep; `sweep list` shows them.")]
 Wait = Annotated[
@@ -157,17 +154,10 @@ def stop(
     """Stop all runs of a sweep and wait until they have stopped; those that wait in the queue are taken out."""
     sweep = sweep_record.find(outputs, name)
     sweep_making.stop_all(outputs, sweep)
-    deadline = time.monotonic() + timeout
-    look_elsewhere = every(cluster.LOOK_SECONDS, lambda: cluster.look_after(outputs))
-    while not progress_of(sweep, sweep_record.statuses(outputs, sweep)).ended:
-        if time.monotonic() > deadline:
-            complain(f"Not all runs of {name} have stopped within {timeout:g} s. `stop RUN --now` ends one by force.")
-            raise typer.Exit(FAILED)
-        look_elsewhere()
-        time.sleep(STOP_POLL_SECONDS)
+    too_late = f"Not all runs of {name} have stopped within {timeout:g} s. `stop RUN --now` ends one by force."
+    following.wait_until(lambda: _how_far(outputs, sweep).ended, timeout, outputs, too_late)
     Supervisor(outputs).end_the_dead()
-    progress = progress_of(sweep, sweep_record.statuses(outputs, sweep))
-    print(f"{name}: {progress.words}.")
+    print(f"{name}: {_how_far(outputs, sweep).words}.")
 
 
 @app.command()

@@ -132,14 +132,17 @@ def matching(word: str) -> list[SettingLine]:
 @functools.cache
 def groups(of_reward_model: bool = False) -> set[str]:
     """The paths of groups of settings, such as `kl` and `model.adapter`."""
-    paths = [line.path.removeprefix(TRAINING) for line in every() if line.path.startswith(TRAINING) == of_reward_model]
-    return {path.rpartition(".")[0] for path in paths if "." in path and ": " not in path}
+    return {path.rpartition(".")[0] for path in _paths(of_reward_model) if "." in path and ": " not in path}
+
+
+def _paths(of_reward_model: bool) -> list[str]:
+    return [line.path.removeprefix(TRAINING) for line in every() if line.path.startswith(TRAINING) == of_reward_model]
 
 
 def field_of(name: str, of_reward_model: bool = False) -> str:
     """The path of a setting that is named by its path, the last part of it, or as TRL names it; as it is where there is
     none. Raises: InvalidConfig, it may be several, or other trainers count it otherwise."""
-    paths = [line.path.removeprefix(TRAINING) for line in every() if line.path.startswith(TRAINING) == of_reward_model]
+    paths = _paths(of_reward_model)
     group, _, last = name.rpartition(".")
     if name in paths:
         return name
@@ -160,24 +163,17 @@ def field_of(name: str, of_reward_model: bool = False) -> str:
 
 def setting(example: str, of_reward_model: bool = False) -> Any:
     """The option --set, with an example of what can be changed."""
-    words, callback = f"Change one setting, for example {example}. Repeatable.", by_path
-    if of_reward_model:
-        callback = reward_by_path
-    return typer.Option("--set", metavar="path=value", help=words, callback=callback)
+    return typer.Option(
+        "--set",
+        metavar="path=value",
+        help=f"Change one setting, for example {example}. Repeatable.",
+        callback=lambda changes: by_path(changes, of_reward_model),
+    )
 
 
-def by_path(changes: list[str] | None) -> list[str] | None:
+def by_path(changes: list[str] | None, of_reward_model: bool = False) -> list[str] | None:
     """Each `name=value` with the path of the setting, which may be named as `field_of` takes it. Raises: InvalidConfig,
     a name may be several."""
-    return _by_path(changes, of_reward_model=False)
-
-
-def reward_by_path(changes: list[str] | None) -> list[str] | None:
-    """As `by_path`, of the training of a reward model."""
-    return _by_path(changes, of_reward_model=True)
-
-
-def _by_path(changes: list[str] | None, of_reward_model: bool) -> list[str] | None:
     parts = [change.partition("=") for change in changes or []]
     return [field_of(name.strip(), of_reward_model) + equals + value for name, equals, value in parts] or None
 

@@ -77,7 +77,7 @@ def start(
         typer.Option(
             "--vary",
             metavar="path=value,value",
-            callback=by_path,
+            callback=lambda changes: by_path(changes),
             help="A setting and its values, for example kl.coef=0.1,0.25,0.5; "
             "`seed` is one too. Repeatable: every value of one is combined with every value of the others.",
         ),

@@ -57,7 +57,7 @@ from playground.runs import fork as fork_run
 from playground.runs import history, launcher, lifeline
 from playground.runs.folder import changes
 from playground.runs.supervisor import Supervisor
-from playground.setup import catalog
+from playground.setup import catalog, describe
 
 CALLERS_MISTAKES = (
     errors.ExerciseUnusable,
@@ -278,7 +278,7 @@ def doctor(
     """Check this machine and the outputs folder, and say what to do. Exit code 1 if a run could not be made."""
     if empty_bin:
         gone = history.empty_bin(outputs)
-        print(f"Deleted {gone} {'run' if gone == 1 else 'runs'} from the bin.", file=sys.stderr)
+        print(f"Deleted {describe.count_of(gone, 'run')} from the bin.", file=sys.stderr)
     Supervisor(outputs).end_the_dead()
     checks = health.examine(outputs)
     health.print_checks(checks, as_json=json)

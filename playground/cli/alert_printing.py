@@ -10,6 +10,7 @@ from playground.analysis.diagnosis.run_records import Thresholds
 from playground.cli.terminal import print_json, say
 from playground.imports import judging
 from playground.runs.folder.records import by_name
+from playground.setup.describe import count_of
 
 SIGNS = {"red": "!!", "amber": "! ", "quiet": "ok", "not measured": "- "}
 NO_MORE = (
@@ -44,7 +45,7 @@ def print_judged_log(
         rows = {"rows": len(log.metrics), "rows_left_out": log.left_out}
         print_json({"log": log.label, "columns": log.columns, **rows, "notes": log.notes, "alerts": alerts})
         return
-    say(f"{path.name}: {log.label}, {len(log.metrics)} row{'' if len(log.metrics) == 1 else 's'}.")
+    say(f"{path.name}: {log.label}, {count_of(len(log.metrics), 'row')}.")
     say(*(f"   {ours} from {column}" for ours, column in log.columns.items()))
     say(*(f"Note: {note}" for note in log.notes))
     listed = [

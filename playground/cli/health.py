@@ -243,5 +243,4 @@ def _bin(outputs: Path) -> Check:
     count = len(list((outputs / history.BIN).glob("*")))
     if not count:
         return Check("bin", "ok", "empty")
-    words = f"{count} deleted {'run' if count == 1 else 'runs'}"
-    return Check("bin", "ok", words, "doctor --empty-bin deletes them for good")
+    return Check("bin", "ok", describe.count_of(count, "deleted run"), "doctor --empty-bin deletes them for good")

@@ -21,6 +21,7 @@ from playground.imports import log_columns
 from playground.imports.log_columns import FIGURES, FORMATS, TABLES
 from playground.imports.log_files import Row, rows
 from playground.runs.folder.records import UpdateMetrics
+from playground.setup.describe import count_of
 
 PLAIN: dict[str, Check] = {  # of one figure of a log by itself
     "kl-runaway": learning_checks.kl_large,
@@ -198,8 +199,7 @@ def _of_not_finite(steps: Mapping[str, Sequence[int]]) -> ForeignAlert:
     names = sorted(steps, key=lambda name: -len(steps[name]))
     evidence = []
     for name in names[:NAMED]:
-        count = len(steps[name])
-        evidence.append(f"{name} at {count:,} step{'' if count == 1 else 's'}, first at {min(steps[name])}")
+        evidence.append(f"{name} at {count_of(len(steps[name]), 'step')}, first at {min(steps[name])}")
     if len(names) > NAMED:
         evidence.append(f"and {len(names) - NAMED} more columns")
     text = f"{'; '.join(evidence)}."

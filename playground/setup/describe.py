@@ -192,6 +192,13 @@ def listed(phrases: Sequence[str], most: int = MOST_DIFFERENCES) -> str:
     return " and ".join(filter(None, [", ".join(listed_phrases[:-1]), *listed_phrases[-1:]]))
 
 
+def count_of(number: int, singular: str, plural: str = "") -> str:
+    """A number with its word: "1 run", "1,200 runs"."""
+    if number == 1:
+        return f"1 {singular}"
+    return f"{number:,} {plural or singular + 's'}"
+
+
 def are_of_the_scale(fields: Iterable[str]) -> bool:
     """Whether a value of one of these fields makes another scale of the score, as far as their names say: then the gain
     of one setting is no more or less than that of another. `scores_differ` knows the values."""

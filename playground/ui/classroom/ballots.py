@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from playground.analysis.intervals import Interval, by_unit, interval
 from playground.rewards.agreement import t95
+from playground.setup.describe import count_of
 from playground.ui.classroom.records import ClassPair, PairVotes, Side
 from playground.ui.classroom.room import Answer, Step
 from playground.ui.classroom.room_file import NoClass
@@ -275,10 +276,3 @@ def _sure(share: Interval) -> str:
 def percent(share: float) -> str:
     """A share in words, never broken over a line."""
     return f"{100 * share:.0f}\u00a0%"
-
-
-def count_of(number: int, singular: str, plural: str = "") -> str:
-    """A number with its word."""
-    if number == 1:
-        return f"1 {singular}"
-    return f"{number:,} {plural or singular + 's'}"

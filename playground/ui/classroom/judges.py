@@ -14,9 +14,10 @@ from playground.runs import reward_models
 from playground.runs.folder.files import write_atomically
 from playground.runs.spawning import Workers
 from playground.setup import admission, catalog, limits
+from playground.setup.describe import count_of
 from playground.ui.auth.access import Access, Caller
 from playground.ui.classroom import ballots
-from playground.ui.classroom.ballots import count_of, percent
+from playground.ui.classroom.ballots import percent
 from playground.ui.classroom.lesson_runs import lead_to_run
 from playground.ui.classroom.records import ClassJudge, ClassLedData
 from playground.ui.classroom.room import Room, Step

@@ -12,9 +12,9 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
 from playground.runs.spawning import Workers
 from playground.setup import catalog
+from playground.setup.describe import count_of
 from playground.ui.auth.access import Access, Caller
 from playground.ui.classroom import ballots
-from playground.ui.classroom.ballots import count_of
 from playground.ui.classroom.judges import Judges, jsonl
 from playground.ui.classroom.records import (
     ClassLedData,

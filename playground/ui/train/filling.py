@@ -175,8 +175,7 @@ def to_fix(problems: Sequence[Problem]) -> str:
     """Nothing starts before these are mended."""
     if lacks_real_model_only(problems):
         return GET_FIRST
-    count = len(problems)
-    return f"Fix {count} {'setting' if count == 1 else 'settings'} to start"
+    return f"Fix {describe.count_of(len(problems), 'setting')} to start"
 
 
 def lacks_real_model_only(problems: Sequence[Problem]) -> bool:

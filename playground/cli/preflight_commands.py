@@ -15,7 +15,16 @@ from rich.text import Text
 from playground.cli import printing
 from playground.cli.arguments import FAILED, Json
 from playground.cli.settings_command import setting
-from playground.cli.terminal import complain, console, number, plain, print_json, print_table, say, time_range
+from playground.cli.terminal import (
+    console,
+    number,
+    plain,
+    print_json,
+    print_table,
+    say,
+    time_range,
+    without_phases,
+)
 from playground.config import RunConfig, differences, yaml_io
 from playground.config.behaviour_settings import READY
 from playground.data import dialogues
@@ -100,13 +109,8 @@ def _require_model(config: RunConfig) -> None:
 
 
 def _last(answers: Any) -> dict[str, Any]:
-    """The last answer; what is said on the way goes to stderr, once."""
-    phase, answer = "", {}
-    for answer in answers:
-        if answer.get("phase", phase) != phase:
-            phase = answer["phase"]
-            complain(f"   {phase} ...")
-    return dict(answer)
+    *_, answer = without_phases(answers, indent="   ")
+    return answer
 
 
 def _print_model(answer: dict[str, Any]) -> None:

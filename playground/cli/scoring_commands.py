@@ -14,7 +14,7 @@ import typer
 from playground.cli import arguments
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, ConfigArgument, Json, Outputs
 from playground.cli.settings_command import setting
-from playground.cli.terminal import complain, number, print_json, print_table, say
+from playground.cli.terminal import complain, number, print_json, print_table, say, without_phases
 from playground.config import ModelReward, RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem, ServiceUnavailable
 from playground.rewards import trying
@@ -151,14 +151,8 @@ def reward_check(
 
 def _answers(outputs: Path, kind: str, question: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
     """What the service says; its progress goes to stderr."""
-    phase = ""
     with contextlib.closing(ModelService(outputs)) as service:
-        for answer in service.ask(kind, question, seconds):
-            if "phase" not in answer:
-                yield answer
-            elif answer["phase"] != phase:
-                phase = answer["phase"]
-                complain(f"{phase} ...")
+        yield from without_phases(service.ask(kind, question, seconds))
 
 
 def _print_report(report: dict[str, Any]) -> None:

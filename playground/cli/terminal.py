@@ -48,6 +48,17 @@ def print_json(value: Any) -> None:
     print(json.dumps(finite_or_null(value), ensure_ascii=ensure_ascii, allow_nan=False), flush=True)
 
 
+def without_phases(answers: Iterable[dict[str, Any]], indent: str = "") -> Iterator[dict[str, Any]]:
+    """The answers but for those that say how far it is: of these each phase goes to stderr, once."""
+    phase = ""
+    for answer in answers:
+        if "phase" not in answer:
+            yield answer
+        elif answer["phase"] != phase:
+            phase = answer["phase"]
+            complain(f"{indent}{phase} ...")
+
+
 def number(value: float | None, *, sign: bool = False) -> str:
     """A figure with two decimals, or a hyphen where there is none."""
     if value is None or not math.isfinite(value):

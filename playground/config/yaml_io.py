@@ -166,7 +166,7 @@ def load(path: Path, overrides: list[str] | None = None, *, links: bool = True) 
 @functools.lru_cache(maxsize=256)
 def _config(text: str) -> RunConfig:
     """Parsed once: a page that lists runs asks for the configuration of each again and again."""
-    return overridden(parse_yaml(text), None, RunConfig)
+    return from_dict(parse_yaml(text))
 
 
 def read_yaml(path: Path, *, links: bool = True) -> dict[str, Any]:

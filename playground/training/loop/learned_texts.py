@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from playground.config import PPOConfig
 from playground.ppo.advantages import groups_that_differ
+from playground.training.loop.optimizer_state import copy_of, put_weights
 
 NAMES = "earlier/"  # before the names of these weights in a checkpoint
 
@@ -26,7 +27,7 @@ class EarlierWeights:
     def in_place_of(self, weights: Mapping[str, nn.Parameter]) -> Iterator[dict[str, Tensor]]:
         """Within it the weights are the oldest that are kept, while there are none those of now. Gives a copy of those
         of now, which are put back at the end."""
-        now = {name: weight.detach().clone() for name, weight in weights.items()}
+        now = copy_of(weights)
         if self._kept:
             put_weights(weights, self._kept[0])
         try:
@@ -52,13 +53,6 @@ class EarlierWeights:
             if weights:
                 self._kept.append(weights)
         return {name: tensor for name, tensor in tensors.items() if not name.startswith(NAMES)}
-
-
-def put_weights(weights: Mapping[str, nn.Parameter], others: Mapping[str, Tensor]) -> None:
-    """Put other numbers into weights, by name."""
-    with torch.no_grad():
-        for name, weight in weights.items():
-            weight.copy_(others[name])
 
 
 def learned_from(ppo: PPOConfig, ended: Tensor, scores: Sequence[float]) -> Tensor:

@@ -82,20 +82,30 @@ def load_state_dict(optimizer: torch.optim.Optimizer, weights: Weights, tensors:
     optimizer.state = state
 
 
+def copy_of(weights: Weights) -> dict[str, Tensor]:
+    """Their numbers as they are now, by name."""
+    return {name: weight.detach().clone() for name, weight in weights.items()}
+
+
+def put_weights(weights: Weights, others: Mapping[str, Tensor]) -> None:
+    """Put other numbers into weights, by name."""
+    with torch.no_grad():
+        for name, weight in weights.items():
+            weight.copy_(others[name])
+
+
 @contextmanager
 def whole_or_nothing(optimizer: torch.optim.Optimizer, weights: Weights, cannot: Callable[[], None]) -> Iterator[None]:
     """Put weights and optimizer back to where they were if what is done inside is broken off. `cannot` is called where
     there are too many weights to keep a copy of."""
     small = sum(weight.numel() for weight in weights.values()) <= MOST_WEIGHTS_TO_UNDO
-    before = {name: weight.detach().clone() for name, weight in weights.items()} if small else {}
+    before = copy_of(weights) if small else {}
     moments = {name: value.clone() for name, value in state_dict(optimizer, weights).items()} if small else {}
     try:
         yield
     except BaseException:
         if small:
-            with torch.no_grad():
-                for name, weight in weights.items():
-                    weight.copy_(before[name])
+            put_weights(weights, before)
             load_state_dict(optimizer, weights, moments)
         else:
             cannot()

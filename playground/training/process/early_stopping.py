@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from statistics import fmean
 
 from playground.config import RunConfig
+from playground.rewards.mixture import mean_known
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.exit_reasons import EARLY
 from playground.runs.folder.records import EDIT, Event, Sample, UpdateMetrics
@@ -58,8 +58,7 @@ def worths(samples: Sequence[Sample], beta: float) -> dict[int, float]:
         by_update[sample.update].append(sample)
     results = {}
     for update, answers in by_update.items():
-        scores = [answer.score for answer in answers if answer.score is not None]
-        kls = [answer.kl for answer in answers if answer.kl is not None]
-        if scores:
-            results[update] = fmean(scores) - beta * fmean(kls or [0.0])
+        score, kl = mean_known(answer.score for answer in answers), mean_known(answer.kl for answer in answers)
+        if score is not None:
+            results[update] = score - beta * (kl or 0.0)
     return results

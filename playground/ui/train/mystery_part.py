@@ -56,38 +56,23 @@ def answer_data(run: RunDirectory) -> MysteryAnswerData:
 def guarded_functions(
     find: Callable[[str], RunDirectory], outputs: Path, access: Access, spawn: Workers | None = None
 ) -> list[Callable[..., Any]]:
-    """The server functions of the mystery runs."""
-    return access.guard_all(Action.START, [MysteryStarts(find, outputs, access, spawn).start_mystery])
+    """The server function of the mystery runs."""
 
-
-class MysteryStarts:
-    """Starts mystery runs."""
-
-    def __init__(
-        self,
-        find: Callable[[str], RunDirectory],
-        outputs: Path,
-        access: Access,
-        spawn: Workers | None = None,
-    ) -> None:
-        self._find, self._outputs, self._access, self._spawn = find, outputs, access, spawn
-
-    def start_mystery(self, payload: Any, caller: Caller) -> StartedData:
+    def start_mystery(payload: Any, caller: Caller) -> StartedData:
         """Start one, or put it into the queue: {run, request}; a new one, or without its mistake the one that `run`
         names. Answers {error, problems, run, sentence}."""
         name, request = entry(payload, "run"), entry(payload, "request")
 
         def make() -> RunConfig:
-            if name:
-                return self._without(str(name))
-            return mysteries.new(_seed(request))
+            if not name:
+                return mysteries.new(_seed(request))
+            run = find(str(name))
+            mysteries.answer(run)  # raises: it is none
+            return mysteries.without(run.config())
 
-        return run_actions.answer_start(make, request, self._outputs, self._spawn, self._access, caller)
+        return run_actions.answer_start(make, request, outputs, spawn, access, caller)
 
-    def _without(self, name: str) -> RunConfig:
-        run = self._find(name)
-        mysteries.answer(run)  # raises: it is none
-        return mysteries.without(run.config())
+    return access.guard_all(Action.START, [start_mystery])
 
 
 def _seed(request: Any) -> int:

@@ -30,7 +30,6 @@ from playground.exports import csv_tables, figures, html_report, saving, tracker
 from playground.exports import push as hub
 from playground.exports.figures import RunGroup
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import ScoreScale
 from playground.runs.model_service import ModelService
 
 Form = Literal["html", "trl", "yaml", "csv", "samples", "behaviours", "figures", "tensorboard", "trackio", "wandb"]
@@ -184,7 +183,7 @@ def _text(run: RunDirectory, kind: str, output: Path | None) -> str:
         return exports.yaml_text(config, str(output or "run.yaml"))
     for sentence in exports.trl_plan(config, run.events()).in_words():
         complain(f"The script: {sentence}")
-    return exports.trl_script(config, ScoreScale.of(run.events()), run.events())
+    return exports.trl_script(config, run.events())
 
 
 def saved(

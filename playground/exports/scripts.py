@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,13 +85,14 @@ def trl_plan(config: RunConfig, events: Iterable[Event] = ()) -> TRLPlan:
     return TRLPlan([*_differences(config, not needs), *_edits(events)], needs)
 
 
-def trl_script(config: RunConfig, scale: ScoreScale | None = None, events: Iterable[Event] = ()) -> str:
+def trl_script(config: RunConfig, events: Sequence[Event] = ()) -> str:
     """A complete script that does this run with TRL 1.12's `PPOTrainer`, one with groups with its `GRPOTrainer`. With
-    rewards that can be written down it goes without this project, else with its rewards, prompts and models. Without a
-    recorded `scale` it measures one. Text from the configuration appears as Python literals only. `events`: of the run;
-    what was changed while it trained is said."""
+    rewards that can be written down it goes without this project, else with its rewards, prompts and models. Text
+    from the configuration appears as Python literals only. `events`: of the run; without the scale of its score among
+    them the script measures one, and what was changed while it trained is said."""
     if config.not_started:
         raise InvalidConfig([Problem("kind", config.not_started)])
+    scale = ScoreScale.of(events)
     per_term = any(reward.normalise for reward in config.rewards)
     kinds = {reward.kind for reward in config.rewards}
     plan, names, adapter = trl_plan(config, events), term_names(config.rewards), config.model.adapter

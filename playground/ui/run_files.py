@@ -17,7 +17,6 @@ from playground.errors import RunNotFound
 from playground.exports import csv_tables, figures, html_report
 from playground.exports.figures import RunGroup
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import ScoreScale
 from playground.runs.sweeps import sweep_record
 from playground.setup import checks
 from playground.ui.auth.access import Access, Action, Role
@@ -67,7 +66,7 @@ def export(call: RouteCall) -> str:
     if kind == "yaml":
         return exports.yaml_text(config, f"{run.id.strip('_')}.yaml")
     if kind == "trl":
-        return exports.trl_script(config, ScoreScale.of(run.events()), run.events())
+        return exports.trl_script(config, run.events())
     raise RunNotFound(f"A run can be exported as {', '.join(EXPORTS)}, not as `{kind[:20]}`.")
 
 

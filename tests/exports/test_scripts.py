@@ -113,7 +113,7 @@ def test_lora_and_a_beta_that_moves_are_in_the_script(controller):
 
 def test_the_script_says_what_was_changed_while_the_run_trained():
     edit = Event(seq=1, time=0, kind="edit", update=12, message="", data={"field": "kl.coef", "old": 0.2, "value": 0.5})
-    script = exports.trl_script(small(), None, [edit])
+    script = exports.trl_script(small(), [edit])
     assert "# - While the run trained, kl.coef was set to 0.5 after update 12; this script keeps what it " in script
     assert "While the run trained" not in exports.trl_script(small())
 

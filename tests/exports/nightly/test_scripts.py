@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from playground import exports
-from playground.runs.folder.records import ScoreScale
+from playground.runs.folder.records import SCORE_SCALE, Event
 from playground.setup import catalog
 from tests.exports import test_scripts
 from tests.support import PROJECT, data_beside
@@ -18,12 +18,12 @@ CASES = data_beside(test_scripts.__file__, "tables.yaml")["scripts"]
 @pytest.mark.parametrize("case", CASES)
 def test_the_script_for_trl_starts_as_exported_and_leaves_a_model(tmp_path, case):
     changes, scale = CASES[case]
-    scale = ScoreScale(**scale) if scale else None
+    events = [Event(seq=1, time=0, kind=SCORE_SCALE, update=0, message="", data=scale)] if scale else []
     in_groups = case.startswith("in groups")
     if in_groups:
         changes = {**changes, "ppo": {**test_scripts.SMALL["ppo"], "samples_per_prompt": 2}}
     script, folder, config = tmp_path / "run_trl.py", tmp_path / "model", test_scripts.small(**changes)
-    script.write_text(exports.trl_script(config, scale), encoding="utf-8")
+    script.write_text(exports.trl_script(config, events), encoding="utf-8")
     (tmp_path / "rows.jsonl").write_text("".join(f'{{"prompt": "The {n} was", "answer": {n}}}\n' for n in range(30)))
     model = tmp_path / catalog.model_folder(config.model.source).relative_to(PROJECT)
     model.parent.mkdir(parents=True)

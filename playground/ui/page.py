@@ -12,7 +12,7 @@ import gradio as gr
 from playground.lessons import boards
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import components, gradio_files, own_files
+from playground.ui import components, own_files
 from playground.ui.api import endpoints
 from playground.ui.auth.access import Access
 from playground.ui.demo import Contents, Demo
@@ -110,8 +110,6 @@ def ahead(demo: gr.Blocks, access: Access) -> str:
     links = [own_files.ICON]
     links += (_preload(own_files.address(name)) for name in (own_files.SHEET, *sorted(early)))
     links.append(f'<script type="module" src="{own_files.address(EARLY)}"></script>')
-    gradios = gradio_files.needed_by(component["type"] for component in demo.config["components"])
-    links += (_preload(name, " crossorigin fetchpriority=low") for name in gradios)  # as Gradio asks for them
     now = own_files.needed_by("core/mount.js", *components.modules(demo, None)) | early
     links += (_preload(own_files.address(name), " fetchpriority=low") for name in sorted(now - early))
     for page in PAGES:

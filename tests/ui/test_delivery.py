@@ -11,7 +11,7 @@ import pytest
 
 from playground.config.expression_language import FUNCTIONS
 from playground.setup.limits import LIMITS
-from playground.ui import delivery, gradio_files, own_files, page
+from playground.ui import delivery, own_files, page
 from playground.ui.auth.access import Access
 from playground.ui.classroom import class_routes
 from playground.ui.train import form_parts
@@ -138,19 +138,6 @@ def test_what_several_parts_offer_is_in_the_page_once(site):
         assert text.count(json.dumps(help_text)[1:-1]) == 1
 
 
-def test_gradios_lists_are_read_and_no_list_is_no_fault(tmp_path, monkeypatch):
-    named = gradio_files.needed_by(["button", "html"])
-    assert len(named) > 20
-    assert all((gradio_files.FOLDER / name).is_file() for name in named)
-    assert {name for name in gradio_files.needed_by(["slider"])} - set(named)
-    (tmp_path / "assets").mkdir()
-    (tmp_path / "index.html").write_text('<script src="./assets/index-1.js">')
-    (tmp_path / "assets" / "index-1.js").write_text("another version")
-    for folder in (tmp_path, tmp_path / "none"):
-        monkeypatch.setattr(gradio_files, "FOLDER", folder)
-        assert len(gradio_files.needed_by(["button"])) < 2
-
-
 def test_scripts_are_found_by_what_imports_them():
     needed = own_files.needed_by("core/poll.js")
     imported = "poll dom server format language kept sentences signals".split()  # by it, and by what it imports
@@ -165,7 +152,7 @@ def test_a_visit_asks_for_what_was_named_ahead_and_scripts_of_other_pages_wait_u
     visit(opened, site)
     text = asked(site, "", None)[1].decode()
     named = set(re.findall(r'<link rel="(?:modulepreload|preload" as="style)" href="([^"]+)"', text))
-    files = {address for address in addresses if re.match(r"(assets|playground/static)/", address)}
+    files = {address for address in addresses if address.startswith("playground/static/")}
     assert files == named
 
     def came(name):

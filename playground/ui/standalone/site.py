@@ -9,12 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import gradio as gr
+
 from playground.errors import PlaygroundError
 from playground.lessons import boards
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import UNFINISHED, made_beside
 from playground.setup import catalog
-from playground.ui import gradio_files, own_files, theme
+from playground.ui import own_files, theme
 from playground.ui.feed.feed import RECORDED, Hub
 from playground.ui.feed.run_feed import recorded_id
 from playground.ui.runs import history_data
@@ -26,6 +28,7 @@ OWN_FOLDERS = ("static", "answers")
 PAGES = ("lessons", "train", "compare", "runs")
 FILES = (*answers.FILES, "export/html")
 FONT_FACES = "".join(font.stylesheet()["css"] or "" for font in theme.FONTS)
+GRADIOS_FILES = Path(gr.__file__).parent / "templates" / "frontend"
 FONT_FILE = re.compile(r"url\('(.+?)'\)")
 NOTICE = (
     "This is a page of recordings: nothing trains here. To train, run the RLHF Playground on a computer of your own"
@@ -115,7 +118,7 @@ def _static() -> dict[str, str | bytes]:
     return {
         "index.html": index,
         f"{static}/page.css": f"{FONT_FACES}\n{parts.sheet()}",
-        **{f"{static}/{name}": (gradio_files.FOLDER / name).read_bytes() for name in FONT_FILE.findall(FONT_FACES)},
+        **{f"{static}/{name}": (GRADIOS_FILES / name).read_bytes() for name in FONT_FILE.findall(FONT_FACES)},
         **{f"{static}/{name}": source for name, source in scripts.items()},
         **{f"{static}/models/{name}": weights for name, weights in _models().items()},
     }

@@ -110,14 +110,7 @@ def name_of(values: Mapping[str, Any], begin: str = "") -> str:
 
 def _part_of_name(field: str, value: Any) -> str:
     if field == "rewards":
-        words = " + ".join(
-            PurePosixPath(reward.get("source") or "").name
-            or reward.get("expression")
-            or ", ".join(reward.get("words") or ())
-            or reward.get("function")
-            or _lowered(reward_in_words(reward))
-            for reward in value
-        )
+        words = " + ".join(map(_name_of_reward, value))
     elif field in SOURCES:
         words = in_words(field, value).removesuffix(FROM_AFAR)
         if " " not in words:
@@ -129,6 +122,16 @@ def _part_of_name(field: str, value: Any) -> str:
     if len(words) > MOST_IN_PART:
         words = f"{words[: MOST_IN_PART - 3].rstrip()}..."
     return words
+
+
+def _name_of_reward(reward: Mapping[str, Any]) -> str:
+    """By what is its own, or else by its kind."""
+    source = PurePosixPath(reward.get("source") or "").name
+    words = ", ".join(reward.get("words") or ())
+    for name in (source, reward.get("expression"), words, reward.get("function")):
+        if name:
+            return str(name)
+    return _lowered(reward_in_words(reward))
 
 
 def changed_on_the_way(what: str, config: RunConfig, edits: Sequence[tuple[int, str, Any]]) -> str:

@@ -151,8 +151,9 @@ def facts_of(folder: Path) -> dict[str, Any]:
 
 def best(folders: Iterable[Path]) -> Path | None:
     """The checkpoint with the highest penalised reward, as its trainer.json says it; the newest of equals."""
-    scored_folders = [(facts_of(folder).get(BEST_BY), update_of(folder), folder) for folder in folders]
-    return max([scored for scored in scored_folders if isinstance(scored[0], (int, float))], default=(0, 0, None))[2]
+    rewards = {folder: facts_of(folder).get(BEST_BY) for folder in folders}
+    scored = [folder for folder, reward in rewards.items() if isinstance(reward, (int, float))]
+    return max(scored, key=lambda folder: (rewards[folder], update_of(folder)), default=None)
 
 
 def prune(folder: Path, keep_last: int) -> None:

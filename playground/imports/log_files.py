@@ -325,17 +325,24 @@ def _of_epochs(log_rows: Sequence[Row]) -> list[Row]:
         epoch, figures = row.get("epoch") or epoch, row.keys() - {"epoch"}
         if figures.isdisjoint(known) or not math.isfinite(epoch):
             continue
-        last = steps[-1] if steps else {}
-        is_beside = all(name.startswith(("eval_", "train_")) for name in figures)
-        is_told_twice = all(last.get(name, math.nan) == value for name, value in row.items())  # by two processes
-        if steps and (is_beside or is_told_twice or (last["epoch"] == epoch and figures.isdisjoint(last))):
-            steps[-1] = row | last
+        if steps and _is_of_step(steps[-1], row, epoch):
+            steps[-1] = row | steps[-1]
             continue
         _go_on(began, figures, epoch)
-        if (last.get("epoch") or 0.0) > epoch:
+        if steps and (steps[-1]["epoch"] or 0.0) > epoch:
             steps = [before for before in steps if (before["epoch"] or 0.0) < epoch]
         steps.append({**row, "epoch": epoch})
     return steps
+
+
+def _is_of_step(step: Row, row: Row, epoch: float) -> bool:
+    """Whether a row tells more of the step before it, and is none of its own."""
+    figures = row.keys() - {"epoch"}
+    if all(name.startswith(("eval_", "train_")) for name in figures):
+        return True
+    if all(step.get(name, math.nan) == value for name, value in row.items()):  # told by two processes
+        return True
+    return step["epoch"] == epoch and figures.isdisjoint(step)
 
 
 def _go_on(began: dict[str, tuple[float, float]], names: Iterable[str], at: float) -> None:

@@ -55,8 +55,8 @@ class SeenCompletion(NamedTuple):
     reference_log_probs: Tensor
     kl: Tensor
     entropies: Tensor
-    values: Tensor | None
     choices: list[list[tuple[int, float, float]]]
+    values: Tensor | None = None
 
 
 class CloseLook:
@@ -79,17 +79,21 @@ class CloseLook:
         rows = part.rows[places]
         tokens = episodes.completion_ids[rows][part.mask[places]]
         drawn = tokens.unsqueeze(1)
-        values = self.critic(part.ids[places], part.predicts[places], hidden) if self.critic else None
-        figures = [own.gather(1, drawn)[:, 0], theirs.gather(1, drawn)[:, 0], full_kl(own, theirs), entropy(own)]
-        columns = [column.float().cpu() for column in [*figures, *([] if values is None else [values])]]
+        figures = {
+            "log_probs": own.gather(1, drawn)[:, 0],
+            "reference_log_probs": theirs.gather(1, drawn)[:, 0],
+            "kl": full_kl(own, theirs),
+            "entropies": entropy(own),
+        }
+        if self.critic:
+            figures["values"] = self.critic(part.ids[places], part.predicts[places], hidden)
+        columns = {name: figure.float().cpu() for name, figure in figures.items()}
         listed, choices = tokens.tolist(), choices_of(own, theirs, tokens)
         end = 0
         for row, length in zip(rows.tolist(), lengths[places].tolist(), strict=True):
             start, end = end, end + length
-            log_probs, reference, kl, entropies, *known = (column[start:end] for column in columns)
-            self.seen[row] = SeenCompletion(
-                listed[start:end], log_probs, reference, kl, entropies, known[0] if known else None, choices[start:end]
-            )
+            of_text = {name: column[start:end] for name, column in columns.items()}
+            self.seen[row] = SeenCompletion(listed[start:end], choices=choices[start:end], **of_text)
 
 
 def choices_of(own: Tensor, theirs: Tensor, drawn: Tensor) -> list[list[tuple[int, float, float]]]:

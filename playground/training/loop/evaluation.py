@@ -165,24 +165,29 @@ class FixedPrompts:
         texts = [prompt.text for prompt in prompts for _ in range(tries)]
         scores = self.scorer(texts, [one.completion for one in answers], [one.ended for one in answers])
         rows = best_rows(scores.scores, tries)
-        given = [prompt.text for prompt in prompts], [answers[row].completion for row in rows]
-        judged, watched = self.judge(*given), self.watch(*given, [answers[row].ended for row in rows])
+        best = [answers[row] for row in rows]
+        kl = [answer.kl for answer in best]
+        if tries > 1:
+            starts = range(0, len(answers), tries)
+            kl = [kl_of_best(scores.scores[start : start + tries], tries) for start in starts]
+        given = [prompt.text for prompt in prompts], [answer.completion for answer in best]
+        judged, watched = self.judge(*given), self.watch(*given, [answer.ended for answer in best])
         samples = [
             Sample(
                 update=update,
                 stage=stage,
                 prompt_id=number,
                 prompt=prompt.text,
-                completion=answers[row].completion,
+                completion=best[at].completion,
                 seed=seed,
                 score=scores.scores[row],
                 scores={name: values[row] for name, values in scores.terms.items()},
                 judges={name: values[at] for name, values in judged.items()},
                 behaviours={name: marks[at] for name, marks in watched.items()},
                 answer=self.true(prompt.text),
-                kl=answers[row].kl if tries == 1 else kl_of_best(scores.scores[at * tries : (at + 1) * tries], tries),
-                tokens=answers[row].tokens,
-                ended=answers[row].ended,
+                kl=kl[at],
+                tokens=best[at].tokens,
+                ended=best[at].ended,
             )
             for at, (row, seed, number, prompt) in enumerate(zip(rows, seeds, numbers, prompts, strict=True))
         ]

@@ -11,7 +11,7 @@ import functools
 import json
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -176,16 +176,10 @@ class Requests(NamedTuple):
 def take(run: RunDirectory) -> Requests:
     """In the worker: the requests that wait, the oldest first, removed from the folder; without damaged ones."""
     edits: list[Edit] = []
-    for path in sorted(run.control_path.glob("set-*.json")):
-        with contextlib.suppress(OSError, ValueError, AttributeError, RecursionError):
-            data = json.loads(read_bytes(path, MAX_EDIT_BYTES))
-            edits.extend(Edit(str(field), value) for field, value in data.items())
-        path.unlink(missing_ok=True)
-    warnings = []
-    for path in sorted(run.control_path.glob("say-*.json")):
-        with contextlib.suppress(OSError, ValueError, RecursionError):
-            warnings.append(str(json.loads(read_bytes(path, MAX_EDIT_BYTES))))
-        path.unlink(missing_ok=True)
+    for data in _taken(run, "set-*.json"):
+        if isinstance(data, dict):
+            edits.extend(Edit(field, value) for field, value in data.items())
+    warnings = [str(data) for data in _taken(run, "say-*.json")]
     commands: dict[str, int] = {}
     for name in (*COMMANDS, TRACE):
         with contextlib.suppress(OSError):
@@ -193,6 +187,14 @@ def take(run: RunDirectory) -> Requests:
             (run.control_path / name).unlink(missing_ok=True)
     trace = commands.pop(TRACE, None) is not None
     return Requests(sorted(commands, key=commands.__getitem__), edits, trace, warnings)
+
+
+def _taken(run: RunDirectory, pattern: str) -> Iterator[Any]:
+    """What is in the files of such a name, which are removed."""
+    for path in sorted(run.control_path.glob(pattern)):
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            yield json.loads(read_bytes(path, MAX_EDIT_BYTES))
+        path.unlink(missing_ok=True)
 
 
 class Steering:

@@ -200,7 +200,7 @@ def _varied(payload: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:
     if not isinstance(vary, list):
         return [], []
     for item in vary[:MOST_FIELDS]:
-        field, values = str(form.as_dict(item).get("field") or ""), str(form.as_dict(item).get("values") or "")
+        field, values = str(form.entry(item, "field") or ""), str(form.entry(item, "values") or "")
         if not field:
             if values.strip():
                 problems.append(Problem("", f"Choose the setting that `{values.strip()[:40]}` are values of."))

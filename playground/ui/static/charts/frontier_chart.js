@@ -56,7 +56,7 @@ export class FrontierPlot {
   }
 }
 
-export class FrontierChart extends LinesChart {
+class FrontierChart extends LinesChart {
   goesBack = true;
 
   /** A path may go back to where it has been. @param {Charts.Series} line @returns {[number, number]} */

@@ -18,7 +18,7 @@ export const placeInLesson = signal({ lesson: "", at: "", tries: 0 }, alike);
 const HELP = "playground-asks-for-help";
 
 /** Whether a person of a class asks for help, on any page of this browser. */
-export const asksForHelp = signal(recall(HELP) === "yes");
+const asksForHelp = signal(recall(HELP) === "yes");
 
 /** What a page tells a class of where it is, to be sent with its next question. @param {string} followed a lesson */
 export function placeAsQuery(followed) {

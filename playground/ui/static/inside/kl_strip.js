@@ -7,7 +7,7 @@ import { number } from "../core/format.js";
 
 /** @typedef {ReturnType<typeof stripOf>} Strip */
 
-export const ESTIMATES = [
+const ESTIMATES = [
   { name: "k1", label: "k1", words: "The log-ratio d itself. Unbiased, but a single completion can give less "
     + "than 0. The leash uses this one unless the settings name another." },
   { name: "k2", label: "k2", words: "Half of d squared. Never below 0, and close only while the two models are: it "

@@ -34,7 +34,7 @@ let rollout = null;
  * update will come.
  * @param {string} runId @param {number} update @param {Partial<Opened>} about
  */
-export function openRollout(runId, update, { title, unit = "sd", ended = () => true }) {
+function openRollout(runId, update, { title, unit = "sd", ended = () => true }) {
   rollout ??= new RolloutWindow();
   rollout.open({ runId, title, unit, ended }, update);
 }

@@ -167,7 +167,7 @@ function goOn(panel, index) {
  * What a run has said of the lesson.
  * @param {Panel} panel @param {number} index @param {import("./progress.js").Ran} ran
  */
-export function toldParts(panel, index, { told, recorded }) {
+function toldParts(panel, index, { told, recorded }) {
   const { lesson: { predict }, answers } = panel;
   const parts = index === 0 ? verdictParts(predict, answers, told) : [];
   return [...parts, told.memory?.length ? memoryBars(told.memory) : "", told.said.map((words) => el("p", words)),

@@ -28,7 +28,7 @@ const SHOWS = "How many completions of the fixed prompts show it: before trainin
 /** The order in which the list comes: the newest first. */
 export const NEWEST = { key: "when", down: true };
 
-export const MOST_COUNTED = 2; // columns of behaviours
+const MOST_COUNTED = 2; // columns of behaviours
 
 /** A behaviour as a run has counted it, or undefined. */
 export function counted(/** @type {Listed} */ run, /** @type {string} */ name) {

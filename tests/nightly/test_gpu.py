@@ -347,7 +347,7 @@ def weights_after_an_update(place, ranks):
     session = Session(run, config, RunWriter(run, 1), lambda: None)
     session.trainer.ranks = ranks or session.trainer.ranks
     session.trainer.update()
-    return [weight.detach().clone() for weight in session.trainer.trained().values()]
+    return [weight.detach().clone() for weight in session.trainer.trained.values()]
 
 
 def test_a_reward_model_is_trained_and_reads_its_format(place):

@@ -49,7 +49,7 @@ def test_cutting_ragged_episodes_into_micro_batches_leaves_the_gradient_as_it_is
     def gradient(micro_batch_size):
         sizes = {"ppo__micro_batch_size": micro_batch_size, "ppo__minibatch_size": 8}
         trainer = tiny.trainer(family, **sizes, ppo__max_grad_norm=1e6)
-        found, learned = [], trainer.trained().values()
+        found, learned = [], trainer.trained.values()
         trainer.optimizer.step = lambda: found.append(torch.cat([weight.grad.flatten() for weight in learned]))
         rollout, advantages, returns = prepared(trainer)
         assert len(set(rollout.episodes.lengths.tolist())) > 1, "the test needs ragged lengths"

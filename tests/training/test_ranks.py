@@ -73,7 +73,7 @@ def weights_of(member):
 def held(member):
     """Which part of what the optimizer remembers lies on this rank."""
     trainer = member.trainer
-    kept = [value for value in optimizer_state.state_dict(trainer.optimizer, trainer.trained()).values() if value.ndim]
+    kept = [value for value in optimizer_state.state_dict(trainer.optimizer, trainer.trained).values() if value.ndim]
     here = [value.to_local() if hasattr(value, "to_local") else value for value in kept]
     return sum(map(torch.numel, here)) / sum(map(torch.numel, kept))
 

@@ -34,7 +34,7 @@ def test_training_is_bit_identical_with_and_without_a_recorder(baseline):
         watched.trace_hook = Recorder(watched)
         plain_update, watched_update = plain.update(), watched.update()
         assert tiny.figures(watched_update) == tiny.figures(plain_update)
-    for ours, their in zip(watched.trained().values(), plain.trained().values(), strict=True):
+    for ours, their in zip(watched.trained.values(), plain.trained.values(), strict=True):
         assert torch.equal(ours, their)
     assert all(map(torch.equal, watched.state()[0].values(), plain.state()[0].values()))
 

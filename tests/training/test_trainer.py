@@ -119,11 +119,11 @@ def test_with_every_optimizer_a_run_goes_on_from_a_file_as_if_it_had_not_ended(o
     tensors, facts = whole.state()
     checkpoint_files._save_tensors(tensors, tmp_path / "optimizer.safetensors")
     with torch.no_grad():
-        for name, weight in resumed.trained().items():
-            weight.copy_(whole.trained()[name])
+        for name, weight in resumed.trained.items():
+            weight.copy_(whole.trained[name])
     resumed.restore(load_file(tmp_path / "optimizer.safetensors"), {**facts, "update": 2})
     assert [tiny.figures(whole.update()) for _ in range(2)] == [tiny.figures(resumed.update()) for _ in range(2)]
-    assert all(map(torch.equal, whole.trained().values(), resumed.trained().values()))
+    assert all(map(torch.equal, whole.trained.values(), resumed.trained.values()))
 
 
 def test_only_matrices_decay_and_only_where_that_is_asked_for():

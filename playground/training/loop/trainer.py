@@ -405,7 +405,8 @@ class PPOTrainer(Trainer):
     def _make_optimizer(self) -> None:
         """One that remembers nothing yet, of the weights as they are now."""
         config, policy = self.config, self.policy
-        self._trained = trained({"policy": policy, "critic": self.critic})
+        # every parameter that the optimizer changes, by name
+        self.trained = trained({"policy": policy, "critic": self.critic})
         faster = VALUE_LEARNING_RATE_FACTOR if policy.is_small else OF_LARGER_MODELS
         policy_weights = [parameter for parameter in policy.parameters() if parameter.requires_grad]
         groups: list[dict[str, Any]] = [
@@ -424,7 +425,7 @@ class PPOTrainer(Trainer):
         division = FSDPDivision(self.ranks, self.policy, self.critic, self.reference, self.config.shard)
         self._make_optimizer()
         division.begin()
-        load_state_dict(self.optimizer, self.trained(), division.divided(self.trained(), self._to_divide))
+        load_state_dict(self.optimizer, self.trained, division.divided(self.trained, self._to_divide))
         self.division, self.ranks.divides, self._to_divide = division, True, {}
 
     def update(self) -> UpdateMetrics:
@@ -438,7 +439,7 @@ class PPOTrainer(Trainer):
         kl_coef = self.kl_controller.coef
         advantages, returns = self.advantages(rollout, scores, kl_coef)
         learning_rate = self.learning_rate()
-        whole = whole_or_nothing(self.optimizer, self.trained(), cannot=self._broken_off)
+        whole = whole_or_nothing(self.optimizer, self.trained, cannot=self._broken_off)
         with self.division.learning(), whole:
             steps = self.optimise(rollout, advantages, returns, learning_rate)
         self.spent["update"] = time.perf_counter() - clock
@@ -479,7 +480,7 @@ class PPOTrainer(Trainer):
         those of a reference that moves."""
         _, facts = super().state()
         broken_off = {"mid_update": True, BEST_BY: None} if self.mid_update else {}
-        tensors = self.division.whole(state_dict(self.optimizer, self.trained())) | self.earlier.state()
+        tensors = self.division.whole(state_dict(self.optimizer, self.trained)) | self.earlier.state()
         moved = {f"{MOVED}{name}": weight for name, weight in self.reference.earlier.items()}
         return tensors | moved, facts | broken_off
 
@@ -492,17 +493,13 @@ class PPOTrainer(Trainer):
         if self.will_divide:
             self._to_divide = of_optimizer
         else:
-            load_state_dict(self.optimizer, self.trained(), of_optimizer)
+            load_state_dict(self.optimizer, self.trained, of_optimizer)
         super().restore(tensors, facts)
 
     @property
     def will_divide(self) -> bool:
         """True where the ranks divide the states of training between them."""
         return self.ranks.count > 1 and self.config.shard != "none"
-
-    def trained(self) -> dict[str, nn.Parameter]:
-        """Every parameter that the optimizer changes, by name."""
-        return self._trained
 
     def _broken_off(self) -> None:
         self.mid_update = True
@@ -513,7 +510,7 @@ class PPOTrainer(Trainer):
         """See `Trainer`. With staleness the policy of some updates ago writes, or the first one while there is none."""
         if not self.config.ppo.staleness:
             return super().collect()
-        with self.earlier.in_place_of(self.trained()) as now:
+        with self.earlier.in_place_of(self.trained) as now:
             rollout = super().collect()
         rollout.weights = now
         if self.config.ppo.correction != "none":

@@ -172,7 +172,7 @@ class Equipment:
         assert isinstance(self.trainer, PPOTrainer), "`RunConfig` allows no other with several ranks"
         tensors, facts = self.trainer.state()
         self.ranks.divides = False  # until all have the same weights
-        self.ranks.broadcast([*self.trainer.trained().values()])
+        self.ranks.broadcast([*self.trainer.trained.values()])
         given = self.ranks.first(
             {
                 "optimizer": {} if self.trainer.will_divide else {key: value.cpu() for key, value in tensors.items()},

@@ -256,16 +256,11 @@ def _of_metrics(report: RunReport, found: Facts) -> dict[str, RunFact]:
             facts[name] = RunFact(mean, words.format(shortly(mean), percent=f"{100 * mean:.0f} %"))
 
     of = {name: [value for _, value in records.values(column)] for name, column in CURVES.items()}
-    newest, oldest = slice(-5, None), slice(3)
-    add("distinct", of["distinct"][newest], "{percent}")
-    add(f"distinct{BEFORE}", of["distinct"][oldest], "{percent}")
-    add("entropy", of["entropy"][newest], "{} nats per token")
-    add(f"entropy{BEFORE}", of["entropy"][oldest], "{} nats per token")
-    add("perplexity", of["perplexity"][newest], "{}")
-    add(LOSS, of[LOSS][newest], "{}")
-    add(f"{LOSS}{BEFORE}", of[LOSS][oldest], "{}")
-    add(APART, of[APART][newest], f"{{}} {report.unit}")
-    add(f"{APART}{BEFORE}", of[APART][oldest], f"{{}} {report.unit}")
+    ways = {"distinct": "{percent}", "entropy": "{} nats per token", LOSS: "{}", APART: f"{{}} {report.unit}"}
+    for name, words in ways.items():
+        add(name, of[name][-5:], words)
+        add(f"{name}{BEFORE}", of[name][:3], words)
+    add("perplexity", of["perplexity"][-5:], "{}")
     add("clip_fraction", of["clip_fraction"], "{percent}")
     critic = of["explained_variance"]
     add("explained_variance", critic[-max(1, len(critic) // 4) :], "{}")

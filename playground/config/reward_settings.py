@@ -133,7 +133,7 @@ class ModelReward(RewardPart):
     kind: Literal["model"] = "model"
     source: str = Field(min_length=1, max_length=300)  # a hub id, a folder, or the name of a reward model trained here
     revision: str | None = Field(None, max_length=100)
-    label: str | None = Field(None, max_length=100)  # of a classifier: which label is rewarded; none for one output
+    label: str | None = Field(None, max_length=100, coerce_numbers_to_str=True)  # of a classifier, which is rewarded
     output: Literal["logit", "log-odds", "probability"] = "logit"
     template: Literal["auto", "chat", "plain", "pair", "dialogue"] = "auto"
     max_length: int | None = Field(None, ge=8, le=100_000)  # tokens; none: what the model has room for

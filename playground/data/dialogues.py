@@ -33,6 +33,7 @@ ROLES = {
 }
 _MESSAGES = re.compile(r"""\s*\[\s*\{\s*(["'])(?:role|content|from|value)\1\s*:""")  # how a list of them begins as text
 MOST_CHARACTERS = 100_000  # of messages as text
+_BEGIN_OF_TURN = re.compile(r"\n\n(?=(?:Human|Assistant):)")
 _TURN = re.compile(r"(?:^|\n\n)(Human|Assistant):[ \t]?")
 
 
@@ -176,9 +177,12 @@ def _text_of_parts(parts: Sequence[Any]) -> str | None:
 
 
 def text_of(spoken: Sequence[Turn]) -> str:
-    """The turns as one text that ends where the assistant is to speak."""
+    """The turns as one text that ends where the assistant is to speak. What is said in a turn and would begin another
+    one loses the empty line before it."""
     names = {role: speaker for speaker, role in SPEAKERS.items()}
-    return "".join(f"\n\n{names[turn.role]}: {turn.content}" for turn in spoken) + "\n\nAssistant:"
+    contents = [_BEGIN_OF_TURN.sub("\n", turn.content) for turn in spoken]
+    said = [f"\n\n{names[turn.role]}: {content}" for turn, content in zip(spoken, contents, strict=True)]
+    return "".join(said) + "\n\nAssistant:"
 
 
 def shorter(prompt: str) -> Iterator[str]:

@@ -9,7 +9,9 @@ import pytest
 
 from playground.errors import RunBusy
 from playground.runs import history, launcher
+from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
 from playground.runs.supervisor import Supervisor
 from tests.support import small_config, wait_until
 
@@ -93,3 +95,11 @@ def test_a_start_lock_that_is_kept_is_reported_and_does_not_hang(outputs, monkey
         assert history.list_runs(outputs) == []
     run, _ = launcher.start(small_config(), outputs)
     wait_until(lambda: run.status().ended)
+
+
+def test_a_setting_that_a_stop_came_before_is_set_when_the_run_goes_on(run):
+    run.request_stop()
+    (edit,) = changes.request_edits(run, [changes.Edit("kl.coef", 0.5)])
+    RunWriter(run, 3).finish("stopped")
+    assert launcher.open_again(run)
+    assert changes.take(run)[:2] == ([], [edit])

@@ -286,9 +286,8 @@ def tokens(template=None):
 
 
 @pytest.mark.parametrize(("template", "text", "fields", "expected", "remark"), CHAT["read"])
-def test_the_model_reads_a_prompt_in_its_own_form_with_each_special_token_once(
-    template, text, fields, expected, remark
-):
+def test_the_model_reads_a_prompt_in_its_own_form(template, text, fields, expected, remark):
+    """With each special token once."""
     asked = tokens(template)
     form = PromptForm(asked, PromptsConfig(**fields))
     names = asked.tokenizer.convert_ids_to_tokens(form.ids(text))
@@ -302,3 +301,20 @@ def test_a_template_that_cannot_be_used_is_refused_in_one_sentence(template, fie
         PromptForm(tokens(template), PromptsConfig(**fields))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_row_that_the_template_refuses_is_left_out_and_a_template_that_refuses_all_is_the_error(tmp_path):
+    template = "{% if messages|length > 2 %}{{ raise_exception('one turn') }}{% endif %}{{ messages[0].content }}"
+    turns = [{"role": role, "content": "b\n\nHuman: c"} for role in ("user", "assistant", "user")]
+    config = PromptsConfig(source=str(tmp_path / "rows.jsonl"), template="chat")
+    form = PromptForm(tokens(template), config)
+
+    def chosen(*rows):
+        (tmp_path / "rows.jsonl").write_text("\n".join(json.dumps({"messages": row}) for row in rows))
+        return prompts.select(prompts.read(config, 1, 0), config, 1, 50, form.ids, seed=0)
+
+    selection = chosen(turns[:1], [{"role": "user", "content": "d"}], turns)
+    assert sorted(dialogues.turns(prompt.text)[0].content for prompt in selection.prompts) == ["b\nHuman: c", "d"]
+    assert [(item.reason, item.count) for item in selection.left_out] == [("refused by the chat template", 1)]
+    with pytest.raises(PromptsUnusable, match="one turn"):
+        chosen(turns, [*turns, *turns[1:]])

@@ -28,6 +28,7 @@ LEAST = 2
 NUM_UNSEEN = 400  # kept from every run
 MAX_EXAMPLES = 3
 EMPTY, REPEATED, NO_DIALOGUE, TOO_LONG = "empty", "repeated", "no dialogue", "too long"
+REFUSED = "refused by the chat template"
 OTHER_SHARE = "of another share"
 
 
@@ -259,14 +260,22 @@ def select(
     prompts: dict[str, Prompt] = {}
     rows_used: dict[str, int] = {}
     num_read = num_shortened = 0
+    refusal: PromptsUnusable | None = None
     for text in texts:
         if len(prompts) == config.limit + num_evaluation:
             break
         num_read += 1
         too_long = len(text) > MAX_PROMPT_CHARACTERS
-        prompt = Prompt(text, [] if too_long else encode(text))
-        if config.max_tokens and len(prompt.ids) > longest:
-            prompt = _shortened(prompt, longest, encode)
+        try:
+            prompt = Prompt(text, [] if too_long else encode(text))
+            if config.max_tokens and len(prompt.ids) > longest:
+                prompt = _shortened(prompt, longest, encode)
+        except PromptsUnusable as error:
+            refusal = error
+            left_out[REFUSED].append((first_rows[text], text))
+            if len(left_out[REFUSED]) > len(prompts) + MAX_EXAMPLES:  # it is the template that is wrong, not a row
+                raise
+            continue
         if not 0 < len(prompt.ids) <= longest:
             left_out[TOO_LONG if prompt.ids or too_long else EMPTY].append((first_rows[text], text))
         elif prompt.text in prompts:
@@ -283,7 +292,7 @@ def select(
     num_unneeded = len(texts) - num_read
     selection = Selection([*prompts.values()], counted, len(source.values), num_unneeded, columns, num_shortened)
     if len(prompts) < LEAST:
-        raise PromptsUnusable(_too_few(source, selection, room, config.max_tokens))
+        raise refusal or PromptsUnusable(_too_few(source, selection, room, config.max_tokens))
     return selection
 
 

@@ -206,7 +206,7 @@ def beyond(tokenizer: Any, rows: int) -> str:
 
 def _tokens(folder: Path, model: Any) -> Tokens:
     tokenizer = read_tokenizer(folder)
-    eos, pad, rows = tokenizer.eos_token_id, tokenizer.pad_token_id, model.get_input_embeddings().num_embeddings
+    eos, pad, rows = tokenizer.eos_token_id, tokenizer.pad_token_id, model.get_input_embeddings().weight.shape[0]
     if eos is None:
         raise ModelNotFound(
             f"The tokenizer in {folder} has no end-of-sequence token, so no completion could ever end. Write the one "

@@ -141,7 +141,7 @@ def own_padding(model: Any, tokenizer: Any) -> None:
     is not padding, with pad equal to eos before the text has ended."""
     if tokenizer.pad_token_id is None or tokenizer.pad_token_id == tokenizer.eos_token_id:
         tokenizer.add_special_tokens({"pad_token": PAD})
-        if tokenizer.pad_token_id >= model.get_input_embeddings().num_embeddings:
+        if tokenizer.pad_token_id >= model.get_input_embeddings().weight.shape[0]:
             model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
     tokenizer.padding_side = "right"
     model.config.get_text_config().pad_token_id = tokenizer.pad_token_id

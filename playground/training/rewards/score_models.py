@@ -78,8 +78,8 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
     if base := catalog.adapter_base(folder):
         raise RewardModelUnusable(
             f"{name} is an adapter, and a reward model is loaded whole: merge it into its base {base} with peft "
-            "(`AutoPeftModelForSequenceClassification.from_pretrained(...).merge_and_unload().save_pretrained(...)`), "
-            "and give the folder that this writes, with the tokenizer."
+            "(`AutoPeftModelForSequenceClassification.from_pretrained(..., num_labels=1).merge_and_unload()"
+            ".save_pretrained(...)`), and give the folder that this writes, with the tokenizer."
         )
     precision = catalog.files(folder, "reward").architecture.precision_as_reward(spec.precision)
     config, tokenizer, skeleton = described(folder, f"Cannot read the reward model {name}")
@@ -97,7 +97,7 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
             changes = {"num_labels": shapes[key][0]}  # what the weights hold; a configuration that names none means two
             config, tokenizer, skeleton = described(folder, f"Cannot read the reward model {name}", **changes)
             break
-    rows = skeleton.get_input_embeddings().num_embeddings
+    rows = skeleton.get_input_embeddings().weight.shape[0]
     if beyond := loading.beyond(tokenizer, rows):
         raise RewardModelUnusable(f"The tokenizer of the reward model {name} {beyond}")
     with loading.in_one_sentence(f"Cannot load the reward model {name}", RewardModelUnusable):
@@ -150,10 +150,17 @@ def _refuse_without_head(config: Any, skeleton: Any, keys: set[str], name: str) 
     """Without trained weights for the head, transformers would fill it with random numbers and say so in a log."""
     inside = f"{skeleton.base_model_prefix}."
     head = {key for key in skeleton.state_dict() if not key.startswith(inside)}
+    made_for = " ".join(map(str, config.architectures or []))
+    if "ForTokenClassification" in made_for:
+        raise RewardModelUnusable(
+            f"{name} scores every token, or every step of a text ({made_for}), and a reward here is one score of a "
+            "text. Choose a sequence classification model."
+        )
     if head & keys == head:
         return
-    made_for = " ".join(map(str, config.architectures or []))
-    extra = sorted(key for key in keys if not key.startswith((inside, "lm_head.")))
+    extra: list[str] = []
+    if any(key.startswith(inside) for key in keys):  # else these are the trunk's own, and there is no head at all
+        extra = sorted(key for key in keys if not key.startswith((inside, "lm_head.")))
     why = f"its files hold no weights for {', '.join(sorted(head - keys)[:3])}"
     if extra:
         why += f"; they have {', '.join(extra[:3])} (say so as value_head_prefix in its config.json)"

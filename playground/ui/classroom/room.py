@@ -143,7 +143,7 @@ class Room:
         right_code = self.code
         if not right_code:
             raise NoClass(self.file.damaged or NO_ROOM)
-        if not secrets.compare_digest(code.strip().upper().encode(errors="replace"), right_code.encode()):
+        if not secrets.compare_digest("".join(code.split()).upper().encode(errors="replace"), right_code.encode()):
             raise WrongCode(WRONG_CODE)
         token = secrets.token_urlsafe(24)
         with self.file.change(announce=False) as write:

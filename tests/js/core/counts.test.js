@@ -72,6 +72,7 @@ test("one line says what has clearly changed, at what cost, and whether the scor
     "No clear change yet: it is kind in six of ten answers.");
   assert.equal(headline({ meters: [kind([10, 12], 0)], paid: [], ways: [] }, { ended: true }),
     "No clear change: it is kind in six of ten answers.");
+  assert.equal(said([kind([20, 20], 0)]), "It is kind in all answers, as before.");
   assert.equal(said([kind([10, 18], 1), grammar([20, 20], 0)]),
     "Now it is kind in nine of ten answers (before: five).");
   assert.equal(said([kind([10, 18], 1), grammar([20, 4], -1)]),

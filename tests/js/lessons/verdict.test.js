@@ -29,6 +29,9 @@ test("where no answer fits, and for those who only looked, nothing is right or w
 
 test("a number is close where it is no further off than the lesson says", () => {
   assert.equal(verdictOf(number, { number: 80 }, told({ value: 90, words: "90 % kind" })).tone, "close");
+  const rounded = told({ value: 79.7, words: "80 % kind" });
+  assert.deepEqual([70, 80, 90, 91].map((guess) => verdictOf(number, { number: guess }, rounded).tone),
+    ["close", "right", "close", "other"]);
   const far = verdictOf(number, { number: 79 }, told({ value: 90, words: "90 % kind" }));
   assert.equal(far.tone, "other");
   assert.equal(far.said, "You said 79 % kind, and it is 90 % kind. It is more.");

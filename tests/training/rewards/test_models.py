@@ -92,9 +92,12 @@ def torn(folder):
     (folder / "model.safetensors").write_bytes(weights[: len(weights) // 2])
 
 
-def unknown(folder):
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "model_type": "marvel"}))
+def described(**fields):
+    def damage(folder):
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, **fields}))
+
+    return damage
 
 
 def an_adapter(folder):
@@ -110,7 +113,8 @@ def an_adapter(folder):
     [
         (larger_tokenizer, {}, r"has \d+ tokens, more than the \d+ of the model"),
         (torn, {}, "are damaged"),
-        (unknown, {}, "not supported"),
+        (described(model_type="marvel"), {}, "not supported"),
+        (described(architectures=["GPT2ForTokenClassification"]), {}, "scores every token, or every step of a text"),
         (an_adapter, {}, "is an adapter, and a reward model is loaded whole: merge it into its base .*base with peft"),
         (lambda folder: None, {"max_length": 500}, "room for 128 tokens, not for 500"),
     ],

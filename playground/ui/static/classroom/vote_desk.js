@@ -42,8 +42,8 @@ export function desk(front, tools) {
       `Train a reward model on group ${index + 1}: ${brief}`, off))
     : [button("judge", "", act("judge"), "Train a reward model on the votes", off)];
   const { begun } = step.vote;
-  return [el("p", { "data-key": "begun" }, "Counted are those who have voted on all of their pairs. ", begun
-    ? `${begun} more ${begun === 1 ? "has" : "have"} begun.` : ""),
+  return [el("p", { "data-key": "begun" }, "These have voted on all of their pairs. ", begun
+    ? `${begun} more ${begun === 1 ? "has" : "have"} begun; these votes count too.` : ""),
   el("div.lesson-buttons", { "data-key": "buttons" }, buttons[step.state]),
     el("details.desk-folded", { "data-key": "live", open: step.state === "shown" },
       el("summary", step.state === "shown" ? "What came of it" : "What they vote (the class does not see this)"),

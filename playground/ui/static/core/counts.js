@@ -71,9 +71,13 @@ export function headline(behaviours, { first: begin = "", ended = false, rose = 
   const most = Math.max(...meters.map(({ counts }) => counts.at(-1).of));
   const [{ words, counts }] = meters;
   const yet = ended ? "" : " yet";
-  if (!clear.length) return `${before}No clear change${yet}: it ${words} in ${answersInWords(counts.at(-1), most)}.`;
-  const [first, second] = clear;
   const rewarded = meters[0].name === REWARD;
+  const [atFirst, now] = [counts[0], counts.at(-1)];
+  if (!clear.length && atFirst.yes === now.yes && atFirst.of === now.of)
+    return `${before}It ${words} in ${answersInWords(now, most)}, as before.${
+      rewarded && rose ? " But the score rose." : ""}`;
+  if (!clear.length) return `${before}No clear change${yet}: it ${words} in ${answersInWords(now, most)}.`;
+  const [first, second] = clear;
   const worse = verdictOf(first).tone === "worse" ? null
     : clear.find((meter) => verdictOf(meter).tone === "worse");
   const also = rewarded && !worse && first === meters[0] ? second : null;

@@ -22,7 +22,7 @@ const KEYS = {
     + "run's health began to warn.",
 };
 const MINUTES = "playground-slow-minutes"; // of the last run, where that took longer than its lesson is meant to
-const RECORDED = "This is a recording: the same settings, run earlier. Another run differs a little, by chance.";
+const RECORDED = "This is a recording: the same settings, run earlier. Another run differs, by chance.";
 const COUNTED = "Counts, gains and distances here are of the run's answers to the fixed prompts. The curves show other "
   + "texts of the run, so their numbers can differ, by half or more.";
 

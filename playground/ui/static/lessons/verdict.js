@@ -57,7 +57,9 @@ function ofChoice({ options }, { choice }, { held, beliefs }, words) {
  * @param {string} words @returns {Verdict} */
 function ofNumber({ near }, { number: guess }, { value, words: is }, words) {
   if (guess === undefined || value === null) return { tone: "", said: `It is ${is}.`, more: [] };
-  const close = Math.abs(guess - value) <= near;
-  return { tone: close ? "close" : "other", more: [],
+  const read = near < 1 ? value : Math.round(value); // as a reader has it: a share of 79.7 % is told as 80 %
+  const close = Math.abs(guess - read) <= near;
+  const exact = Math.abs(guess - read) < near / 20;
+  return { tone: exact ? "right" : close ? "close" : "other", more: [],
     said: `You said ${words}, and it is ${is}.${close ? "" : value > guess ? " It is more." : " It is less."}` };
 }

@@ -267,9 +267,7 @@ def select(
         num_read += 1
         too_long = len(text) > MAX_PROMPT_CHARACTERS
         try:
-            prompt = Prompt(text, [] if too_long else encode(text))
-            if config.max_tokens and len(prompt.ids) > longest:
-                prompt = _shortened(prompt, longest, encode)
+            prompt = Prompt(text, []) if too_long else _fitting(text, longest, bool(config.max_tokens), encode)
         except PromptsUnusable as error:
             refusal = error
             left_out[REFUSED].append((first_rows[text], text))
@@ -296,12 +294,16 @@ def select(
     return selection
 
 
-def _shortened(prompt: Prompt, longest: int, encode: Callable[[str], list[int]]) -> Prompt:
-    """The prompt with as many of its turns as fit into `longest` tokens, the last ones; as it is where none do."""
-    for text in dialogues.shorter(prompt.text):
-        ids = encode(text)
+def _fitting(text: str, longest: int, can_be_shortened: bool, encode: Callable[[str], list[int]]) -> Prompt:
+    """The prompt with as many of its turns as fit into `longest` tokens, the last ones; whole where it may not be
+    shortened, or where not even its last turn fits."""
+    prompt = Prompt(text, encode(text))
+    if not can_be_shortened or len(prompt.ids) <= longest:
+        return prompt
+    for shorter in dialogues.shorter(text):
+        ids = encode(shorter)
         if len(ids) <= longest:
-            return Prompt(text, ids)
+            return Prompt(shorter, ids)
     return prompt
 
 

@@ -112,11 +112,11 @@ class Questions(StepKind):
 def typed(ask: str, options: Sequence[str]) -> dict[str, Any]:
     """The data of a step that the host has typed. Raises: NoClass."""
     question = ask.strip()
-    answers = [option.strip() for option in options if option.strip()]
+    answers = [*dict.fromkeys(filter(None, map(str.strip, options)))]  # each once
     if not question or len(question) > MOST_ASK:
         raise NoClass(f"Question: type one of at most {MOST_ASK} characters.")
     if not 2 <= len(answers) <= MOST_OPTIONS or max(map(len, answers)) > MOST_SAY:
-        raise NoClass(f"Answers: type 2 to {MOST_OPTIONS}, one in a line, of at most {MOST_SAY} characters.")
+        raise NoClass(f"Answers: type 2 to {MOST_OPTIONS} different ones, one a line, of at most {MOST_SAY} characters.")
     return {"ask": question, "options": answers, "what": "typed"}
 
 

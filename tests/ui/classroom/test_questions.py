@@ -77,7 +77,7 @@ def test_shapes_are_counted_also_of_those_who_drew_them_before_there_was_a_choic
 
 
 def test_hands_stand_beside_the_answers_of_their_round_and_are_no_answers(desk):
-    desk.do("ask", ask="Why?", options=["One", "Two", "Three"])
+    desk.do("ask", ask="Why?", options=["One", "Two", "Three", " One"])
     desk.answer(0, 1)
     desk.do("again")
     for counts in ([1, 2], [1, 2, -1], [1, 2, True], [1, 2, 10**9], [1, 2, "3"], None, [1, 2, 1.5]):

@@ -116,7 +116,7 @@ def typed(ask: str, options: Sequence[str]) -> dict[str, Any]:
     if not question or len(question) > MOST_ASK:
         raise NoClass(f"Question: type one of at most {MOST_ASK} characters.")
     if not 2 <= len(answers) <= MOST_OPTIONS or max(map(len, answers)) > MOST_SAY:
-        raise NoClass(f"Answers: type 2 to {MOST_OPTIONS} different ones, one a line, of at most {MOST_SAY} characters.")
+        raise NoClass(f"Answers: type 2 to {MOST_OPTIONS} different ones, one a line, of at most {MOST_SAY} letters.")
     return {"ask": question, "options": answers, "what": "typed"}
 
 

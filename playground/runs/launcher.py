@@ -267,9 +267,7 @@ def open_again(run: RunDirectory) -> bool:
 
 
 def _queue_again(run: RunDirectory, before: Status) -> None:
-    for control in run.control_path.glob("*"):  # of the attempt that has ended
-        if not control.name.startswith("set-"):  # a setting whose update never began is set when the run goes on
-            control.unlink(missing_ok=True)
+    changes.forget_commands(run)
     run.queue_again(before, run.config().ppo.num_updates)
 
 

@@ -33,6 +33,7 @@ MOST_TRACES = 100  # of a run: each is up to 1 MB of the room that all runs of a
 COMMANDS = ("pause", "resume", "step")
 Command = Callable[[RunDirectory], None]
 TRACE = "trace"
+EDITS = "set-*.json"
 MAX_EDIT_BYTES = 10_000
 MOST_EDITS = 1_000  # of a run: to list, overlay, fork or resume it goes through all of them
 
@@ -95,6 +96,14 @@ def request_edits(run: RunDirectory, edits: Iterable[Edit]) -> list[Edit]:
     name = f"set-{time.time_ns():020d}-{uuid.uuid4().hex[:6]}.json"
     write_atomically(run.control_path / name, json.dumps(dict(edits)))
     return edits
+
+
+def forget_commands(run: RunDirectory) -> None:
+    """Drop what the attempt that has ended was asked for, but not a setting: its update never began, so it is set when
+    the run goes on."""
+    for path in run.control_path.glob("*"):
+        if not path.match(EDITS):
+            path.unlink(missing_ok=True)
 
 
 def edited(config: RunConfig, edits: Iterable[Edit]) -> RunConfig:
@@ -176,7 +185,7 @@ class Requests(NamedTuple):
 def take(run: RunDirectory) -> Requests:
     """In the worker: the requests that wait, the oldest first, removed from the folder; without damaged ones."""
     edits: list[Edit] = []
-    for data in _taken(run, "set-*.json"):
+    for data in _taken(run, EDITS):
         if isinstance(data, dict):
             edits.extend(Edit(field, value) for field, value in data.items())
     warnings = [str(data) for data in _taken(run, "say-*.json")]

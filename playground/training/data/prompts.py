@@ -260,7 +260,7 @@ def select(
     prompts: dict[str, Prompt] = {}
     rows_used: dict[str, int] = {}
     num_read = num_shortened = 0
-    refusal: PromptsUnusable | None = None
+    refusal = ""
     for text in texts:
         if len(prompts) == config.limit + num_evaluation:
             break
@@ -269,7 +269,7 @@ def select(
         try:
             prompt = Prompt(text, []) if too_long else _fitting(text, longest, bool(config.max_tokens), encode)
         except PromptsUnusable as error:
-            refusal = error
+            refusal = str(error)
             left_out[REFUSED].append((first_rows[text], text))
             if len(left_out[REFUSED]) > len(prompts) + MAX_EXAMPLES:  # it is the template that is wrong, not a row
                 raise
@@ -290,7 +290,7 @@ def select(
     num_unneeded = len(texts) - num_read
     selection = Selection([*prompts.values()], counted, len(source.values), num_unneeded, columns, num_shortened)
     if len(prompts) < LEAST:
-        raise refusal or PromptsUnusable(_too_few(source, selection, room, config.max_tokens))
+        raise PromptsUnusable(f"{_too_few(source, selection, room, config.max_tokens)} {refusal}".strip())
     return selection
 
 

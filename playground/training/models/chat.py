@@ -7,6 +7,7 @@ ends it. The text that a person sees stays the plain prompt.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -41,7 +42,7 @@ class PromptForm:
     """
 
     def __init__(self, tokens: Tokens, config: PromptsConfig) -> None:
-        self._tokens, self.system = tokens, config.system
+        self._tokens, self._config, self.system = tokens, config, config.system
         self._options, self._unusable = dict(config.template_options), UNUSABLE
         if config.template_file:
             self._unusable = FILE_UNUSABLE.format(config.template_file)
@@ -57,11 +58,15 @@ class PromptForm:
             )
         if self.name == "chat":
             self._check()
-        self.remarks = " ".join(filter(None, [self._unread(config), *self._turn_remarks()]))
 
-    def _unread(self, config: PromptsConfig) -> str:
+    @functools.cached_property
+    def remarks(self) -> str:
+        """What a person should know about the template, as sentences; "" for nothing."""
+        return " ".join(filter(None, [self._unread(), *self._turn_remarks()]))
+
+    def _unread(self) -> str:
         """Which settings of the template have no effect, in words; "" for none."""
-        plain = self.name == "plain"
+        config, plain = self._config, self.name == "plain"
         template = self._options.get("chat_template") or getattr(self._tokens.tokenizer, "chat_template", None)
         unread = [name for name in config.template_options if plain or name not in str(template)]
         unread += ["prompts.template_file"] if plain and config.template_file else []

@@ -61,5 +61,5 @@ function ofNumber({ near }, { number: guess }, { value, words: is }, words) {
   const close = Math.abs(guess - read) <= near;
   const exact = Math.abs(guess - read) < near / 20;
   return { tone: exact ? "right" : close ? "close" : "other", more: [],
-    said: `You said ${words}, and it is ${is}.${close ? "" : value > guess ? " It is more." : " It is less."}` };
+    said: `You said ${words}, and it is ${is}.${close ? "" : read > guess ? " It is more." : " It is less."}` };
 }
